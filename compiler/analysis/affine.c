@@ -1,0 +1,198 @@
+/* Integer expressions over the current ranges of axes, as sums: a weight for every axis, terms that are no sums but that are known to grow with what
+   they hold (the numbers of blocks) or to stay between constants (remainders), and a rest without indices. */
+#include "../compiler.h"
+
+#include <stdlib.h>
+
+/* Beyond these the integers of a region, which wrap, need not behave as integers do. */
+enum { LARGEST_WEIGHT = 1 << 30 };
+static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
+
+static const struct expr *divided(struct module *m, const struct expr *x, int64_t by)
+{
+    const struct expr *k = expr_int(m, by);
+    if (by == 1) return x;
+    return expr_make(m, EXPR_DIV, expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, k, NULL), NULL), k, NULL);
+}
+
+const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t by)
+{
+    return divided(m, x, by);
+}
+
+static bool not_negative(const struct expr *e)
+{
+    const struct expr *a = e->arg[0], *b = e->arg[1], *c = e->arg[2];
+    switch ((int)e->op) {
+    case EXPR_INDEX:
+    case EXPR_SIZE:
+    case EXPR_LO:
+    case EXPR_HI: return true;
+    case EXPR_INT: return e->integer >= 0;
+    case EXPR_ADD:
+    case EXPR_MUL:
+    case EXPR_MIN: return not_negative(a) && not_negative(b);
+    case EXPR_MAX: return not_negative(a) || not_negative(b);
+    case EXPR_DIV: return not_negative(a) && b->op == EXPR_INT && b->integer > 0;
+    case EXPR_MOD: return not_negative(a);
+    case EXPR_FLOORMOD: return b->op == EXPR_INT && b->integer > 0;
+    case EXPR_SELECT: return not_negative(b) && not_negative(c);
+    default: return e->type == TYPE_BOOL;
+    }
+}
+
+/* The x whose floormod is subtracted from something. */
+static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
+{
+    if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[1] == by) return e->arg[1]->arg[0];
+    if (e->op != EXPR_ADD && e->op != EXPR_SUB) return NULL;
+    const struct expr *found = rounded_down(e->arg[0], by);
+    return found || e->op == EXPR_SUB ? found : rounded_down(e->arg[1], by);
+}
+
+bool floor_quotient(struct module *m, const struct expr *e, const struct expr **x, int64_t *by)
+{
+    if (e->op != EXPR_DIV || e->type != TYPE_INT || e->arg[1]->op != EXPR_INT || e->arg[1]->integer < 1) return false;
+    *by = e->arg[1]->integer;
+    *x = rounded_down(e->arg[0], e->arg[1]);
+    if (*x && divided(m, *x, *by) == e) return true;
+    *x = e->arg[0]; /* C's division rounds down where nothing is negative */
+    return not_negative(*x);
+}
+
+static bool add_term(struct form *f, const struct expr *e, int64_t times)
+{
+    for (int k = 0; k < f->terms; k++)
+        if (f->term[k].e == e) {
+            f->term[k].times += times;
+            if (f->term[k].times == 0) f->term[k] = f->term[--f->terms];
+            return true;
+        }
+    if (f->terms == MAX_TERMS) return false;
+    f->term[f->terms].e = e;
+    f->term[f->terms++].times = times;
+    return true;
+}
+
+bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times)
+{
+    if (e->type == TYPE_REAL || llabs(times) > LARGEST_WEIGHT) return false;
+    switch ((int)e->op) {
+    case EXPR_INT:
+        if (e->integer > LARGEST_NUMBER || e->integer < -LARGEST_NUMBER) return false;
+        break;
+    case EXPR_INDEX: f->weight[e->integer] += times; return llabs(f->weight[e->integer]) <= LARGEST_WEIGHT;
+    case EXPR_NEG: return form_add(m, f, e->arg[0], -times);
+    case EXPR_ADD: return form_add(m, f, e->arg[0], times) && form_add(m, f, e->arg[1], times);
+    case EXPR_SUB: return form_add(m, f, e->arg[0], times) && form_add(m, f, e->arg[1], -times);
+    case EXPR_MUL:
+        if (!expr_axes(e) || e->arg[1]->op != EXPR_INT || llabs(e->arg[1]->integer) > LARGEST_WEIGHT) break;
+        return form_add(m, f, e->arg[0], times * e->arg[1]->integer);
+    default: break;
+    }
+    if (expr_axes(e)) return add_term(f, e, times);
+    if (llabs(times) > 1) e = expr_make(m, EXPR_MUL, e, expr_int(m, llabs(times)), NULL);
+    f->rest = expr_make(m, times > 0 ? EXPR_ADD : EXPR_SUB, f->rest, e, NULL);
+    return true;
+}
+
+bool form_scale(struct module *m, struct form *f, int64_t times)
+{
+    for (int a = 0; a < MAX_AXES; a++)
+        if (__builtin_mul_overflow(f->weight[a], times, &f->weight[a]) || llabs(f->weight[a]) > LARGEST_WEIGHT) return false;
+    for (int k = 0; k < f->terms; k++)
+        if (__builtin_mul_overflow(f->term[k].times, times, &f->term[k].times) || llabs(f->term[k].times) > LARGEST_WEIGHT) return false;
+    f->rest = expr_make(m, EXPR_MUL, f->rest, expr_int(m, times), NULL);
+    return true;
+}
+
+/* The least or largest value of a term. A term that the divisor divides is given as `whole` numbers of divisors: floor(x / k) * k is x - x mod k. */
+static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
+{
+    const struct expr *x;
+    int64_t k;
+    if (floor_quotient(m, e, &x, &k)) {
+        x = expr_extreme(m, x, largest);
+        if (!x) return NULL;
+        if (*times % k) return floor_divide(m, x, k);
+        *times /= k;
+        return expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, expr_int(m, k), NULL), NULL);
+    }
+    const struct expr *a = e->arg[0], *b = e->arg[1];
+    if (e->op == EXPR_ID) { /* batches come one at a time */
+        const struct expr *first = expr_extreme(m, b, false), *last = expr_extreme(m, b, true);
+        if (a->op != EXPR_INDEX || !first || !last) return NULL;
+        const struct expr *end = expr_make(m, EXPR_ADD, last, expr_int(m, 1), NULL);
+        return expr_id(m, largest ? EXPR_MOST_ID : EXPR_LEAST_ID, e->name, expr_leaf(m, EXPR_LO, (int)a->integer), first, end);
+    }
+    bool constant = (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && b->op == EXPR_INT && b->integer > 0;
+    if (e->op == EXPR_DIV && constant) {
+        x = expr_extreme(m, a, largest);
+        return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
+    }
+    if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
+    if (e->op == EXPR_MOD && constant) return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
+    if (e->op != EXPR_MIN && e->op != EXPR_MAX) return NULL;
+    const struct expr *y = expr_extreme(m, b, largest);
+    x = expr_extreme(m, a, largest);
+    return x && y ? expr_make(m, e->op, x, y, NULL) : NULL;
+}
+
+const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest)
+{
+    const struct expr *e = sign > 0 ? f->rest : expr_make(m, EXPR_NEG, f->rest, NULL, NULL);
+    for (int a = 0; a < m->axes; a++) {
+        int64_t weight = sign * f->weight[a];
+        if (weight == 0) continue;
+        const struct expr *high = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_HI, a), expr_int(m, 1), NULL);
+        const struct expr *end = (weight > 0) == largest ? high : expr_leaf(m, EXPR_LO, a);
+        e = expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, end, expr_int(m, weight), NULL), e, NULL);
+    }
+    for (int k = 0; k < f->terms; k++) {
+        int64_t times = sign * f->term[k].times;
+        const struct expr *end = term_extreme(m, f->term[k].e, &times, (times > 0) == largest);
+        if (!end) return NULL;
+        e = expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, end, expr_int(m, times), NULL), e, NULL);
+    }
+    return e;
+}
+
+const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest)
+{
+    struct form f = {.rest = expr_int(m, 0)};
+    return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
+}
+
+/* a - b where it is the same for all sizes and ranges. */
+bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
+{
+    const struct expr *pending[64], *atom[32];
+    int64_t sign[64], times[32], total = 0;
+    int left = 0, atoms = 0;
+    (void)m;
+    pending[left] = a, sign[left++] = 1;
+    pending[left] = b, sign[left++] = -1;
+    while (left > 0) {
+        const struct expr *e = pending[--left];
+        int64_t s = sign[left];
+        if (e->op == EXPR_INT) {
+            if (llabs(e->integer) > INT32_MAX) return false;
+            total += s * e->integer;
+        } else if (e->op == EXPR_ADD || e->op == EXPR_SUB || e->op == EXPR_NEG) {
+            if (left + 2 > 64) return false;
+            pending[left] = e->arg[0], sign[left++] = e->op == EXPR_NEG ? -s : s;
+            if (e->op == EXPR_NEG) continue;
+            pending[left] = e->arg[1], sign[left++] = e->op == EXPR_SUB ? -s : s;
+        } else {
+            int k = 0;
+            while (k < atoms && atom[k] != e) k++;
+            if (k == 32) return false;
+            if (k == atoms) atom[atoms] = e, times[atoms++] = 0;
+            times[k] += s;
+        }
+    }
+    for (int k = 0; k < atoms; k++)
+        if (times[k]) return false;
+    *difference = total;
+    return true;
+}

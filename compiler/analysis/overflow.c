@@ -1,0 +1,151 @@
+/* Exponentials in the user's expressions that may overflow: those of an unbounded argument that the stabilise pass could not make relative to a maximum. */
+#include "../compiler.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Whether the exponent is relative to a maximum, or is made of maxima alone: a factor that the result itself has. */
+static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    if (e->op == EXPR_OPERAND) return g->value[v->operand[e->integer].of].op == GRAPH_REDUCE && g->value[v->operand[e->integer].of].fold == FOLD_MAX;
+    if (expr_arity(e->op) == 0) return false;
+    bool all = true, any = false;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const bool one = is_maximum(g, v, e->arg[k]);
+        any |= one;
+        all &= one || !expr_has(e->arg[k], EXPR_OPERAND);
+    }
+    return any && (all || e->op == EXPR_MAX);
+}
+
+/* Of exp, exp2 and pow with such an argument. NULL: it is another operation. */
+static const struct expr *exponent_of(const struct expr *e)
+{
+    return e->op == EXPR_EXP || e->op == EXPR_EXP2 ? e->arg[0] : e->op == EXPR_POW ? e->arg[1] : NULL;
+}
+
+static bool has_loose_exponential(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    const struct expr *exponent = exponent_of(e);
+    if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(real_range(exponent).high) && !is_maximum(g, v, exponent) &&
+        !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
+        return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (has_loose_exponential(g, v, e->arg[k])) return true;
+    return false;
+}
+
+/* Whether a kernel has an exponential that nothing keeps small. */
+static bool any_loose(const struct product *p)
+{
+    for (int c = 0; c < p->compilations; c++) {
+        const struct graph *g = p->compilation[c]->graph;
+        for (int v = 0; v < g->values; v++)
+            if (g->value[v].op == GRAPH_MAP && has_loose_exponential(g, &g->value[v], g->value[v].expr)) return true;
+    }
+    return false;
+}
+
+/* ---- how large an inner product can be ---- */
+
+static bool is_square_of(const struct value *v, int of)
+{
+    const struct expr *e = v->expr;
+    return v->op == GRAPH_MAP && e->op == EXPR_MUL && e->arg[0] == e->arg[1] && e->arg[0]->op == EXPR_OPERAND && v->operand[e->arg[0]->integer].of == of;
+}
+
+/* The most that |row| can be, where a row is x / sqrt(c * <x, x> + eps): 1 / sqrt(c). Else infinity. */
+static double norm_most(const struct graph *g, const struct value *row)
+{
+    if (row->op != GRAPH_MAP || row->expr->op != EXPR_MUL) return INFINITY;
+    for (int k = 0; k < 2; k++) {
+        const struct expr *x = row->expr->arg[k], *by = row->expr->arg[1 - k];
+        if (x->op != EXPR_OPERAND || by->op != EXPR_OPERAND) return INFINITY;
+        const struct value *inverse = &g->value[row->operand[by->integer].of];
+        const struct expr *of = inverse->op == GRAPH_MAP ? inverse->expr : NULL;
+        if (of && of->op == EXPR_SELECT && expr_is_real(of->arg[1], 0)) of = of->arg[2]; /* a row of zeros stays one */
+        const struct expr *root = of && of->op == EXPR_DIV && expr_is_real(of->arg[0], 1) ? of->arg[1] : NULL;
+        if (!root || root->op != EXPR_SQRT) continue;
+        const struct expr *square = root->arg[0];
+        if (square->op == EXPR_ADD && square->arg[1]->op == EXPR_REAL && square->arg[1]->real >= 0) square = square->arg[0];
+        double c = 1;
+        if (square->op == EXPR_MUL && square->arg[1]->op == EXPR_REAL) {
+            c = square->arg[1]->real;
+            square = square->arg[0];
+        }
+        if (square->op != EXPR_OPERAND || c <= 0) continue;
+        const struct value *sum = &g->value[inverse->operand[square->integer].of];
+        if (sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM && !sum->where && is_square_of(&g->value[sum->operand[0].of], row->operand[x->integer].of))
+            return 1 / sqrt(c);
+    }
+    return INFINITY;
+}
+
+/* The most that the inner product of a query and a key can be, in the weight that the user wrote. */
+static double product_most(const struct graph *g)
+{
+    double most = 0;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *s = &g->value[v];
+        bool query = false, key = false;
+        for (int k = 0; k < s->rank; k++) {
+            query |= g->module->axis[s->axes[k]].source == SIZE_N_Q;
+            key |= g->module->axis[s->axes[k]].source == SIZE_N_K;
+        }
+        if (s->op == GRAPH_CONTRACT && query && key) most = fmax(most, norm_most(g, &g->value[s->operand[0].of]) * norm_most(g, &g->value[s->operand[1].of]));
+    }
+    return most > 0 ? most : INFINITY;
+}
+
+/* ---- in the user's terms ---- */
+
+static bool is_factor(const struct expr *e, const struct expr *factor)
+{
+    return e == factor || (e->op == EXPR_MUL && (is_factor(e->arg[0], factor) || is_factor(e->arg[1], factor)));
+}
+
+/* Whether an infinity of x reaches the value of e: not through what stays below `largest`, and not from a denominator above 0. */
+static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
+{
+    if (e == x) return true;
+    const struct real_range range = real_range_of(e, s);
+    if (range.low >= -largest && range.high <= largest) return false;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        if (k == 1 && e->op == EXPR_DIV && real_range_of(e->arg[1], s).low > 0) continue;
+        if (is_exposed(e->arg[k], x, s, largest)) return true;
+    }
+    return false;
+}
+
+/* `most`: of |s|. What is a factor of the whole weight is not to blame where another exponential is there. */
+static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double most, enum dtype dtype, struct diagnostics *d)
+{
+    const double largest = dtype == DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
+    const struct real_range s = {-most, most};
+    const struct exponential *found = NULL;
+    for (int k = 0; k < e->exponentials; k++) {
+        const struct exponential *x = &e->exponential[k];
+        if (!expr_has(exponent_of(x->e), EXPR_OPERAND) || real_range_of(x->e, s).high <= largest || !is_exposed(e->value, x->e, s, largest)) continue;
+        if (!found || (weight && is_factor(e->value, found->e) && !is_factor(e->value, x->e))) found = x;
+    }
+    if (!found) return;
+    const bool power = found->e->op == EXPR_POW;
+    const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text); /* from a --set */
+    const char *above = power ? "" : arena_printf(arena, ", above %.1f", log(largest));
+    const char *bound = power ? "" : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))", floor(log(largest)) - 28); /* with room for sums */
+    diagnostics_warning(d, found->at, "%s'%s' overflows %s where its exponent is large%s, and rows of the result are NaN then", where, power ? "pow" : "exp",
+                        dtype_name(dtype_of_sums(dtype)), above);
+    diagnostics_note(d, found->at,
+                     "a maximum is subtracted only where the whole weight is a multiple of an exponential: bound the exponent%s, or write the weight so",
+                     bound);
+}
+
+void product_warn(const struct product *p, const struct options *o)
+{
+    const struct similarity *s = &p->spec->similarity;
+    if (o->quiet || (!s->weight && !s->modify) || !any_loose(p)) return;
+    struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
+    if (s->weight) warn_expression(p->arena, s->weight, true, product_most(p->graph), p->spec->dtype, d);
+    if (s->modify) warn_expression(p->arena, s->modify, false, INFINITY, p->spec->dtype, d);
+    diagnostics_flush(d, stderr, o->color);
+}

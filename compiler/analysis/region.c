@@ -1,0 +1,360 @@
+/* Which indices of an axis a region reaches from the current ranges of the other axes, and which are in it wholly: unions of ranges, solved from its
+   comparisons. What is not understood is taken to reach everything and to be whole nowhere. */
+#include "../compiler.h"
+
+#include <string.h>
+
+enum { DEEPEST_SPLIT = 6 };
+
+/* from <= index < to, NULL: no bound; only `when` that holds, a condition on ranges and sizes, NULL: always. */
+struct piece {
+    const struct expr *from, *to, *when, *drawn;
+};
+struct set {
+    int pieces;
+    struct piece piece[MAX_RANGES];
+};
+struct solver {
+    struct module *m;
+    int axis;
+    bool every; /* the indices in the region for every point of the other axes, at most; else those for some point, at least */
+    int splits;
+};
+
+static const struct expr *combine(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
+}
+
+static struct set nothing(void)
+{
+    return (struct set){.pieces = 0};
+}
+
+static struct set everything(void)
+{
+    return (struct set){.pieces = 1};
+}
+
+static struct set unknown(const struct solver *s)
+{
+    return s->every ? nothing() : everything();
+}
+
+/* ---- sets ---- */
+
+static bool whole(const struct piece *p)
+{
+    return !p->from && !p->to && !p->when && !p->drawn;
+}
+
+/* Both unconditional and constant: how far apart they are; negative where they overlap. */
+static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *gap)
+{
+    const struct expr *bound[4] = {p->from, p->to, q->from, q->to};
+    for (int k = 0; k < 4; k++)
+        if (!bound[k] || bound[k]->op != EXPR_INT) return false;
+    if (p->when || q->when || p->drawn || q->drawn) return false;
+    int64_t between = q->from->integer - p->to->integer, before = p->from->integer - q->to->integer;
+    *gap = between > before ? between : before;
+    return true;
+}
+
+/* One range around both. */
+static struct piece around(const struct solver *s, const struct piece *p, const struct piece *q)
+{
+    return (struct piece){.from = p->from && q->from ? combine(s->m, EXPR_MIN, p->from, q->from) : NULL,
+                          .to = p->to && q->to ? combine(s->m, EXPR_MAX, p->to, q->to) : NULL,
+                          .when = p->when && q->when ? combine(s->m, EXPR_OR, p->when, q->when) : NULL};
+}
+
+/* Whether p becomes the union of both. */
+static bool absorbs(const struct solver *s, struct piece *p, const struct piece *q)
+{
+    int64_t gap;
+    if (whole(p)) return true;
+    if (p->from == q->from && p->to == q->to && p->drawn == q->drawn) {
+        p->when = p->when && q->when ? combine(s->m, EXPR_OR, p->when, q->when) : NULL;
+        return true;
+    }
+    if (p->drawn || q->drawn || p->when != q->when) return false;
+    bool nested = p->from == q->from || p->to == q->to;
+    if (!nested && p->from && q->to && known_difference(s->m, p->from, q->to, &gap) && gap == 0) nested = true;
+    if (!nested && q->from && p->to && known_difference(s->m, q->from, p->to, &gap) && gap == 0) nested = true;
+    if (!nested && !(constant_gap(p, q, &gap) && gap <= 0)) return false;
+    *p = around(s, p, q);
+    return true;
+}
+
+static void drop_piece(struct set *set, int k)
+{
+    memmove(&set->piece[k], &set->piece[k + 1], (size_t)(--set->pieces - k) * sizeof *set->piece);
+}
+
+/* Makes room for one more: the constant ranges nearest to each other, else the last two, become one. */
+static void make_room(const struct solver *s, struct set *set)
+{
+    int a = set->pieces - 2, b = set->pieces - 1;
+    int64_t least = INT64_MAX, gap;
+    for (int p = 0; p < set->pieces; p++)
+        for (int q = p + 1; q < set->pieces; q++)
+            if (constant_gap(&set->piece[p], &set->piece[q], &gap) && gap < least) least = gap, a = p, b = q;
+    set->piece[a] = around(s, &set->piece[a], &set->piece[b]);
+    drop_piece(set, b);
+}
+
+static void add_piece(const struct solver *s, struct set *set, struct piece p)
+{
+    int64_t length;
+    if (p.from && p.to && known_difference(s->m, p.to, p.from, &length) && length <= 0) return;
+    if (p.when && p.when->op == EXPR_INT) {
+        if (!p.when->integer) return;
+        p.when = NULL;
+    }
+    if (whole(&p)) set->pieces = 0;
+    for (int k = 0; k < set->pieces; k++)
+        if (absorbs(s, &set->piece[k], &p)) { /* and perhaps others now */
+            p = set->piece[k];
+            drop_piece(set, k);
+            k = -1;
+        }
+    if (set->pieces == MAX_RANGES && s->every) return;
+    if (set->pieces == MAX_RANGES) make_room(s, set);
+    set->piece[set->pieces++] = p;
+}
+
+static struct set unite(const struct solver *s, const struct set *a, const struct set *b)
+{
+    struct set made = *a;
+    for (int k = 0; k < b->pieces; k++) add_piece(s, &made, b->piece[k]);
+    return made;
+}
+
+static struct set intersect(const struct solver *s, const struct set *a, const struct set *b)
+{
+    struct set made = nothing();
+    for (int k = 0; k < a->pieces; k++)
+        for (int n = 0; n < b->pieces; n++) {
+            const struct piece *p = &a->piece[k], *q = &b->piece[n];
+            if (s->every && p->drawn && q->drawn && p->drawn != q->drawn) continue;
+            add_piece(s, &made,
+                      (struct piece){combine(s->m, EXPR_MAX, p->from, q->from), combine(s->m, EXPR_MIN, p->to, q->to),
+                                     combine(s->m, EXPR_AND, p->when, q->when), p->drawn ? p->drawn : q->drawn});
+        }
+    return made;
+}
+
+/* ---- one comparison ---- */
+
+static bool has_axis(const struct solver *s, const struct expr *e)
+{
+    return expr_axes(e) >> s->axis & 1;
+}
+
+static struct set under(const struct expr *condition)
+{
+    return (struct set){.pieces = condition->op != EXPR_INT || condition->integer, .piece = {{.when = condition->op == EXPR_INT ? NULL : condition}}};
+}
+
+/* Terms over the axis that are only known to lie between constants become those. */
+static bool bound_terms(const struct solver *s, struct form *f)
+{
+    for (int k = f->terms - 1; k >= 0; k--) {
+        const struct expr *e = f->term[k].e, *x;
+        int64_t times = f->term[k].times, by;
+        if (!has_axis(s, e) || floor_quotient(s->m, e, &x, &by)) continue;
+        if (e->op != EXPR_FLOORMOD && e->op != EXPR_MOD) return false;
+        const struct expr *end = expr_extreme(s->m, e, (times > 0) != s->every);
+        if (!end || end->op != EXPR_INT) return false;
+        f->term[k] = f->term[--f->terms];
+        f->rest = expr_make(s->m, EXPR_ADD, f->rest, expr_make(s->m, EXPR_MUL, end, expr_int(s->m, times), NULL), NULL);
+    }
+    return true;
+}
+
+/* form >= 0 */
+static struct set not_negative(const struct solver *s, struct form f)
+{
+    struct module *m = s->m;
+    if (!bound_terms(s, &f)) return unknown(s);
+    int64_t weight = f.weight[s->axis];
+    int over = -1, parts = weight != 0;
+    for (int k = 0; k < f.terms; k++)
+        if (has_axis(s, f.term[k].e)) over = k, parts++;
+    if (parts > 1) return unknown(s);
+    if (parts == 0) {
+        const struct expr *most = form_extreme(m, &f, 1, !s->every);
+        return most ? under(expr_make(m, EXPR_LE, expr_int(m, 0), most, NULL)) : unknown(s);
+    }
+    if (over < 0) {
+        f.weight[s->axis] = 0;
+        const struct expr *bound = form_extreme(m, &f, weight > 0 ? -1 : 1, (weight > 0) == s->every);
+        if (!bound) return unknown(s);
+        struct set made = {.pieces = 1};
+        if (weight > 1) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, weight - 1), NULL);
+        if (weight > 1 || weight < -1) bound = floor_divide(m, bound, weight > 0 ? weight : -weight);
+        if (weight > 0)
+            made.piece[0].from = bound;
+        else
+            made.piece[0].to = expr_make(m, EXPR_ADD, bound, expr_int(m, 1), NULL);
+        return made;
+    }
+    /* times * floor(x / by) + others >= 0; for times = ±1 just what it says of x */
+    const struct expr *x;
+    int64_t times = f.term[over].times, by;
+    floor_quotient(m, f.term[over].e, &x, &by);
+    f.term[over] = f.term[--f.terms];
+    if (times > 1 || times < -1) {
+        const struct expr *bound = form_extreme(m, &f, times > 0 ? -1 : 1, (times > 0) == s->every);
+        if (!bound) return unknown(s);
+        if (times > 0) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, times - 1), NULL);
+        bound = floor_divide(m, bound, times > 0 ? times : -times);
+        f = (struct form){.rest = times > 0 ? expr_make(m, EXPR_NEG, bound, NULL, NULL) : bound};
+    }
+    if (!form_scale(m, &f, by)) return unknown(s);
+    if (times < 0) f.rest = expr_make(m, EXPR_ADD, f.rest, expr_int(m, by - 1), NULL);
+    return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_negative(s, f) : unknown(s);
+}
+
+/* less <= more, or less < more */
+static struct set compare(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
+{
+    struct module *m = s->m;
+    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) { /* each side has its end */
+        const struct expr *low = expr_extreme(m, less, s->every), *high = expr_extreme(m, more, !s->every);
+        return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
+    }
+    struct form f = {.rest = expr_int(m, strict ? -1 : 0)};
+    return form_add(m, &f, more, 1) && form_add(m, &f, less, -1) ? not_negative(s, f) : unknown(s);
+}
+
+/* ---- regions ---- */
+
+static struct set solve(struct solver *s, const struct expr *e, bool negated);
+
+/* Something in a comparison that is one of two things under a condition: which, and the two. */
+static const struct expr *find_choice(struct module *m, const struct expr *e, const struct expr **condition, const struct expr **one, const struct expr **other)
+{
+    const struct expr *a = e->arg[0], *b = e->arg[1], *zero = expr_int(m, 0);
+    if (e->type == TYPE_REAL) return NULL;
+    bool choice = expr_axes(e) != 0;
+    if (e->op == EXPR_SELECT)
+        *condition = a, *one = b, *other = e->arg[2];
+    else if (e->op == EXPR_MIN || e->op == EXPR_MAX)
+        *condition = expr_make(m, EXPR_LE, a, b, NULL), *one = e->op == EXPR_MIN ? a : b, *other = e->op == EXPR_MIN ? b : a;
+    else if (e->op == EXPR_ABS)
+        *condition = expr_make(m, EXPR_LE, zero, a, NULL), *one = a, *other = expr_make(m, EXPR_NEG, a, NULL, NULL);
+    else if (e->type == TYPE_BOOL)
+        *condition = e, *one = expr_int(m, 1), *other = zero;
+    else
+        choice = false;
+    if (choice) return e;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const struct expr *found = find_choice(m, e->arg[k], condition, one, other);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* What lies between the two ends of each side, the ids of a range of positions among them. Where the axis' own range is not known, nothing is known. */
+static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
+{
+    const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);
+    if (!low || !high || (s->axis >= 0 && !s->every && (has_axis(s, less) || has_axis(s, more)))) return unknown(s);
+    return under(expr_make(s->m, strict ? EXPR_LT : EXPR_LE, low, high, NULL));
+}
+
+static bool divides_by_zero(const struct expr *e)
+{
+    if ((e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && e->arg[1]->op == EXPR_INT && !e->arg[1]->integer) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (divides_by_zero(e->arg[k])) return true;
+    return false;
+}
+
+static struct set solve_comparison(struct solver *s, const struct expr *e, bool negated)
+{
+    struct module *m = s->m;
+    const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
+    if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
+    if (divides_by_zero(e)) return nothing(); /* one of two choices that no point makes together */
+    bool ends = s->axis < 0 || expr_reads_ids(e);
+    for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(m, e->arg[k], &condition, &one, &other);
+    if (choice) {
+        if (s->splits == DEEPEST_SPLIT) return unknown(s);
+        s->splits++;
+        struct set first = solve(s, expr_replace(m, e, choice, one), negated), second = solve(s, expr_replace(m, e, choice, other), negated);
+        struct set holds = solve(s, condition, false), fails = solve(s, condition, true);
+        first = intersect(s, &holds, &first);
+        second = intersect(s, &fails, &second);
+        s->splits--;
+        return unite(s, &first, &second);
+    }
+    struct set (*by)(const struct solver *, const struct expr *, const struct expr *, bool) = ends ? compare_ends : compare;
+    if (e->op == EXPR_LE) return negated ? by(s, b, a, true) : by(s, a, b, false);
+    if (e->op == EXPR_LT) return negated ? by(s, b, a, false) : by(s, a, b, true);
+    bool equal = (e->op == EXPR_EQ) != negated;
+    struct set x = by(s, a, b, !equal), y = by(s, b, a, !equal);
+    return equal ? intersect(s, &x, &y) : unite(s, &x, &y);
+}
+
+static struct set solve(struct solver *s, const struct expr *e, bool negated)
+{
+    const struct expr *a = e->arg[0], *b = e->arg[1];
+    switch ((int)e->op) {
+    case EXPR_INT: return (e->integer != 0) != negated ? everything() : nothing();
+    case EXPR_NOT: return solve(s, a, !negated);
+    case EXPR_LE:
+    case EXPR_LT:
+    case EXPR_EQ:
+    case EXPR_NE: return solve_comparison(s, e, negated);
+    case EXPR_AND:
+    case EXPR_OR: {
+        struct set x = solve(s, a, negated), y = solve(s, b, negated);
+        return (e->op == EXPR_AND) != negated ? intersect(s, &x, &y) : unite(s, &x, &y);
+    }
+    case EXPR_DRAWN: {
+        const struct expr *x;
+        int64_t by;
+        if (s->axis < 0) return unknown(s);
+        uint32_t own = UINT32_C(1) << s->axis;
+        bool numbers_blocks = b == expr_leaf(s->m, EXPR_INDEX, s->axis) || (floor_quotient(s->m, b, &x, &by) && x == expr_leaf(s->m, EXPR_INDEX, s->axis));
+        if (negated || !numbers_blocks || (expr_axes(a) | expr_axes(e->arg[2])) & own) return unknown(s);
+        return (struct set){.pieces = 1, .piece = {{.drawn = e}}};
+    }
+    default: break;
+    }
+    return e->type == TYPE_INT ? solve(s, expr_make(s->m, EXPR_NE, e, expr_int(s->m, 0), NULL), negated) : unknown(s);
+}
+
+void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out)
+{
+    struct solver s = {.m = m, .axis = axis, .every = every};
+    struct set set = solve(&s, region, false);
+    *out = (struct ranges){.count = set.pieces};
+    const struct expr *zero = expr_int(m, 0), *size = expr_leaf(m, EXPR_SIZE, axis);
+    for (int k = 0; k < set.pieces; k++) {
+        const struct piece *p = &set.piece[k];
+        const struct expr *to = p->when ? expr_make(m, EXPR_SELECT, p->when, p->to ? p->to : size, zero) : p->to;
+        out->range[k] = (struct range){p->from, to, p->drawn};
+    }
+}
+
+/* Parts that read no ids are left to the ranges, where all have to hold. */
+static const struct expr *with_ids(struct module *m, const struct expr *region)
+{
+    if (region->op != EXPR_AND) return expr_reads_ids(region) ? region : expr_int(m, 1);
+    return expr_make(m, EXPR_AND, with_ids(m, region->arg[0]), with_ids(m, region->arg[1]), NULL);
+}
+
+const struct expr *region_reached(struct module *m, const struct expr *region)
+{
+    struct solver s = {.m = m, .axis = -1};
+    struct set set = solve(&s, with_ids(m, region), false);
+    const struct expr *any = set.pieces ? NULL : expr_int(m, 0);
+    for (int k = 0; k < set.pieces; k++) {
+        if (!set.piece[k].when) return NULL;
+        any = combine(m, EXPR_OR, any, set.piece[k].when);
+    }
+    return any && any->op == EXPR_INT && any->integer ? NULL : any;
+}

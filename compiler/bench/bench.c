@@ -1,0 +1,428 @@
+/* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each spec has its turn, again and again, so that
+   what disturbs the machine disturbs all of them; beside them stand the machine's peak and what the roofline expects. */
+#include "../bench.h"
+#include "../calls.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_RUNS = 2000, DTYPES = ATTN_I32 };
+static const double TURN = 0.01;         /* seconds that a spec has at a time, at least: one call, or more */
+static const double FREE_SHARE = 0.9;    /* of the free memory that is taken */
+
+/* A kernel with what its calls at one point need. */
+struct prepared {
+    struct call call;
+    double *seconds; /* of each call */
+    double spent;
+    int error;
+};
+
+struct running {
+    struct bench *b;
+    struct arena *arena;
+    struct loaded_kernel loaded[MOST_SPECS];
+    struct call_arrays arrays[DTYPES]; /* that all specs share */
+    struct prepared prepared[MOST_SPECS];
+    pthread_mutex_t lock; /* whoever changes or tells results */
+    pthread_t watcher;
+    sigset_t signals, mask;
+    bool watched, live;
+    enum status status;
+};
+
+/* ---- progress, on standard error ---- */
+
+static void clear_line(const struct running *r)
+{
+    if (r->live) fputs("\r\033[K", stderr);
+}
+
+static void say_point(const struct running *r, int point, const char *what)
+{
+    const struct bench *b = r->b;
+    const struct bench_point *p = &b->point[point];
+    if (b->o->quiet || (!r->live && what)) return;
+    clear_line(r);
+    fprintf(stderr, r->live ? "[%d/%d] " : "attnc: %d/%d: ", point + 1, b->points);
+    fprintf(stderr, "length %lld, %lld head%s, %d thread%s", (long long)p->length, (long long)p->heads.heads, p->heads.heads == 1 ? "" : "s", p->threads,
+            p->threads == 1 ? "" : "s");
+    if (what) fprintf(stderr, ": %s", what);
+    fputs(r->live ? "" : "\n", stderr);
+}
+
+/* ---- signals: a thread waits for them, for a call may take long, tells what there is and ends the program by the same signal ---- */
+
+static void *watch(void *user)
+{
+    struct running *r = user;
+    int number = 0;
+    if (sigwait(&r->signals, &number) != 0) return NULL;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_mutex_lock(&r->lock);
+    clear_line(r);
+    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second one ends it at once, where nobody takes the report */
+    r->b->interrupted = true;
+    bench_report(r->b);
+    raise(number);
+    return NULL;
+}
+
+static void watch_begin(struct running *r)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigemptyset(&r->signals);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        struct sigaction action;
+        if (sigaction(numbers[k], NULL, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&r->signals, numbers[k]);
+    }
+    pthread_mutex_init(&r->lock, NULL);
+    /* before the kernels have threads, which inherit the mask */
+    pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask);
+    r->watched = pthread_create(&r->watcher, NULL, watch, r) == 0;
+    if (!r->watched) pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
+}
+
+/* From here on signals have their usual effect. */
+static void watch_end(struct running *r)
+{
+    if (r->watched) {
+        pthread_cancel(r->watcher);
+        pthread_join(r->watcher, NULL);
+        pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
+    }
+    pthread_mutex_destroy(&r->lock);
+}
+
+static void skip(struct running *r, struct bench_result *result, const char *format, ...) IR_PRINTF(3, 4);
+static void skip(struct running *r, struct bench_result *result, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&r->lock);
+    vsnprintf(result->skipped, sizeof result->skipped, format, arguments);
+    pthread_mutex_unlock(&r->lock);
+    va_end(arguments);
+}
+
+static void release(struct prepared *p)
+{
+    call_release(&p->call);
+    free(p->seconds);
+    *p = (struct prepared){0};
+}
+
+/* ---- what a point takes ---- */
+
+/* By the roofline, and how the spec compared with it at the last length that was measured with as many heads and threads. */
+static double expected_seconds(const struct bench *b, int point, int spec)
+{
+    const struct bench_point *here = &b->point[point];
+    double seconds = bench_expected(&here->result[spec]);
+    for (int k = point - 1; k >= 0; k--) {
+        const struct bench_point *p = &b->point[k];
+        const struct bench_result *before = &p->result[spec];
+        if (p->threads != here->threads || p->heads.heads != here->heads.heads || p->heads.kv_heads != here->heads.kv_heads) break;
+        if (!before->measured) continue;
+        double ratio = before->best / bench_expected(before);
+        return seconds * (before->best < TURN && ratio > 2 ? 2 : ratio); /* what is short says little of what is long */
+    }
+    return seconds;
+}
+
+/* False: the spec is left out at this point, and the result says why. */
+static bool prepare(struct running *r, int point, int spec)
+{
+    struct bench *b = r->b;
+    struct bench_point *at = &b->point[point];
+    struct bench_result *result = &at->result[spec];
+    struct prepared *p = &r->prepared[spec];
+    const struct product *product = b->product[spec];
+    const struct attn_kernel *kernel = r->loaded[spec].kernel;
+    *p = (struct prepared){.call = {.kernel = kernel, .arrays = &r->arrays[kernel->dtype]}};
+    p->call.problem = (struct attn_problem){
+        .batch = b->request.batch, .heads = at->heads.heads, .kv_heads = at->heads.kv_heads, .n_q = at->length, .n_k = at->length, .threads = at->threads};
+    result->workspace = kernel->workspace(&p->call.problem);
+    double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();
+    char one[32], two[32];
+    if (bytes > free_bytes) {
+        skip(r, result, "its arrays and workspace take %s, and %s are free", bench_bytes(bytes, one, sizeof one), bench_bytes(free_bytes, two, sizeof two));
+        return false;
+    }
+    const struct compilation *c = product_choice(product, product_target_here(product), at->length);
+    const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads, at->length, at->length};
+    result->form = c->linear ? "linear" : "quadratic";
+    count_work(c, &size, b->request.document, machine_cache(), &result->counts);
+    result->peak = machine_peak(b->machine, product->spec->dtype, at->threads, 0);
+    result->peak_spread = machine_peak_spread(b->machine, product->spec->dtype, at->threads);
+    result->bandwidth = machine_bandwidth(b->machine, at->threads, 0);
+    result->roofline = roofline_of(c, &size, &result->counts, at->threads, machine_cache());
+    double expected = expected_seconds(b, point, spec);
+    if (expected > b->request.limit) {
+        result->best = expected;
+        skip(r, result, "a call would take about %s, more than --limit", bench_seconds(expected, one, sizeof one));
+        return false;
+    }
+    p->seconds = malloc(MOST_RUNS * sizeof *p->seconds);
+    p->error = p->seconds ? call_prepare(&p->call, b->request.seed, b->request.document) : ATTN_EMEMORY;
+    if (p->error == ATTN_EMEMORY) {
+        skip(r, result, "out of memory");
+        return false;
+    }
+    if (!p->error) return true;
+    clear_line(r);
+    skip(r, result, "%s", attn_strerror(p->error));
+    complain(b->o, "%s: %s", p->call.kernel->name, attn_strerror(p->error));
+    r->status = STATUS_INPUT;
+    return false;
+}
+
+/* ---- measuring ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double call(struct running *r, int spec, struct bench_result *result)
+{
+    struct prepared *p = &r->prepared[spec];
+    double start = attn_seconds();
+    p->error = call_forward(&p->call);
+    double seconds = attn_seconds() - start;
+    if (p->error) {
+        clear_line(r);
+        skip(r, result, "%s", attn_strerror(p->error));
+        complain(r->b->o, "%s: %s", p->call.kernel->name, attn_strerror(p->error));
+        r->status = STATUS_INPUT;
+    }
+    return seconds;
+}
+
+/* Where a call takes much longer than the time for a point, few are made. */
+static int least_runs(const struct bench *b, double call_seconds)
+{
+    return call_seconds <= b->request.time ? 3 : call_seconds <= 4 * b->request.time ? 2 : 1;
+}
+
+static void note_runs(struct running *r, int spec, struct bench_result *result, int runs)
+{
+    double *seconds = r->prepared[spec].seconds;
+    qsort(seconds, (size_t)runs, sizeof *seconds, ascending);
+    pthread_mutex_lock(&r->lock);
+    result->runs = runs;
+    result->best = seconds[0];
+    result->median = runs % 2 ? seconds[runs / 2] : (seconds[runs / 2 - 1] + seconds[runs / 2]) / 2;
+    result->spread = repeats_spread(seconds, runs);
+    result->measured = true;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* A turn: calls for so many seconds. False once the spec needs no more. */
+static bool turn(struct running *r, struct bench_result *result, int spec, double length)
+{
+    const struct bench *b = r->b;
+    struct prepared *p = &r->prepared[spec];
+    double spent = 0;
+    int runs = result->runs;
+    do {
+        p->seconds[runs] = call(r, spec, result);
+        if (p->error) return false;
+        spent += p->seconds[runs++];
+    } while (spent < length && runs < MOST_RUNS);
+    note_runs(r, spec, result, runs);
+    p->spent += spent;
+    return runs < MOST_RUNS && (p->spent < b->request.time || runs < least_runs(b, result->best));
+}
+
+/* The peak and the bandwidth are measured once more at each point, in turn with the kernels; where either is better than it was, that is what all are
+   held against. */
+static void measure_machine(struct running *r, int point)
+{
+    struct bench *b = r->b;
+    say_point(r, point, "the machine");
+    int threads = b->point[point].threads;
+    double bandwidth = machine_bandwidth(b->machine, threads, TURN);
+    for (int s = 0; s < b->specs; s++) machine_peak(b->machine, b->product[s]->spec->dtype, threads, TURN);
+    pthread_mutex_lock(&r->lock);
+    for (int k = 0; k <= point; k++)
+        for (int s = 0; s < b->specs && b->point[k].threads == threads; s++) {
+            struct bench_result *result = &b->point[k].result[s];
+            result->peak = machine_peak(b->machine, b->product[s]->spec->dtype, threads, 0);
+            result->peak_spread = machine_peak_spread(b->machine, b->product[s]->spec->dtype, threads);
+            result->bandwidth = bandwidth;
+        }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void measure(struct running *r, int point)
+{
+    struct bench *b = r->b;
+    struct bench_point *at = &b->point[point];
+    bool more[MOST_SPECS] = {false}, any = true;
+    double length = TURN;
+    pthread_mutex_lock(&r->lock);
+    b->begun = point + 1;
+    pthread_mutex_unlock(&r->lock);
+    say_point(r, point, NULL);
+    for (int s = 0; s < b->specs; s++) {
+        if (!prepare(r, point, s)) continue;
+        say_point(r, point, r->prepared[s].call.kernel->name);
+        /* the first call meets cold caches: it counts only where it is all there is time for */
+        double seconds = r->prepared[s].seconds[0] = call(r, s, &at->result[s]);
+        more[s] = !r->prepared[s].error && least_runs(b, seconds) > 1;
+        if (!r->prepared[s].error && !more[s]) note_runs(r, s, &at->result[s], 1);
+        if (seconds > length) length = seconds;
+    }
+    /* turns are as long for all, if that leaves each a few */
+    if (length > b->request.time / 3) length = b->request.time / 3;
+    while (any) {
+        any = false;
+        for (int s = 0; s < b->specs; s++) {
+            if (!more[s]) continue;
+            say_point(r, point, r->prepared[s].call.kernel->name);
+            more[s] = turn(r, &at->result[s], s, length);
+            any |= more[s];
+        }
+    }
+    measure_machine(r, point);
+    for (int s = 0; s < b->specs; s++) release(&r->prepared[s]);
+}
+
+/* ---- all together ---- */
+
+/* On standard error, for the numbers may be on their way into a file. */
+static void warn_shaking(const struct bench *b)
+{
+    double calls = 0, peak = 0;
+    int measured = 0, shaking = 0;
+    for (int k = 0; k < b->begun; k++)
+        for (int s = 0; s < b->specs; s++) {
+            const struct bench_result *r = &b->point[k].result[s];
+            if (!r->measured) continue;
+            measured++;
+            shaking += r->spread > SPREAD_MOST;
+            calls = fmax(calls, r->spread);
+            peak = fmax(peak, r->peak_spread);
+        }
+    if (b->o->quiet) return;
+    if (peak > SPREAD_MOST)
+        fprintf(stderr, "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n", 100 * peak);
+    if (shaking > 0)
+        fprintf(stderr, "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else keeps this machine busy\n",
+                shaking, measured, 100 * SPREAD_MOST, 100 * calls);
+}
+
+static void make_points(struct bench *b, struct arena *arena)
+{
+    struct bench_request *q = &b->request;
+    if (q->thread[0] == 0) q->thread[0] = machine_threads(b->machine);
+    b->points = q->heads * q->threads * q->lengths.count;
+    b->point = arena_alloc(arena, (size_t)b->points * sizeof *b->point);
+    for (int k = 0; k < b->points; k++)
+        b->point[k] = (struct bench_point){.length = q->lengths.length[k % q->lengths.count],
+                                           .threads = q->thread[k / q->lengths.count % q->threads],
+                                           .heads = q->head[k / q->lengths.count / q->threads]};
+}
+
+static enum status load_all(struct running *r)
+{
+    struct bench *b = r->b;
+    enum status status = STATUS_DONE;
+    for (int k = 0; k < b->o->targets && !b->target; k++)
+        if (target_runs(b->o->target[k])) b->target = b->o->target[k];
+    if (!b->target) {
+        complain(b->o, "this machine runs none of the targets; attnc bench without --target takes those that it can");
+        return STATUS_INPUT;
+    }
+    b->machine = machine_open(r->arena, b->o->quiet, &status);
+    if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, b->o))) status = STATUS_MACHINE;
+    for (int s = 0; s < b->specs && status == STATUS_DONE; s++) {
+        const struct product *p = b->product[s];
+        status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->quiet, &r->loaded[s]);
+        for (int v = 0; v < p->graph->values; v++) b->ids |= p->graph->value[v].integers;
+    }
+    return status;
+}
+
+static enum status run(struct bench *b, struct arena *arena)
+{
+    struct running running = {.b = b, .arena = arena, .live = isatty(STDERR_FILENO) && !b->o->quiet}, *r = &running;
+    enum status status = load_all(r);
+    if (status == STATUS_DONE) {
+        make_points(b, arena);
+        watch_begin(r);
+        for (int k = 0; k < b->points; k++) measure(r, k);
+        watch_end(r);
+        clear_line(r);
+        status = bench_report(b);
+        warn_shaking(b);
+        if (r->status > status) status = r->status;
+    }
+    for (int k = 0; k < DTYPES; k++) call_arrays_free(&r->arrays[k]);
+    for (int s = 0; s < b->specs; s++) kernel_unload(&r->loaded[s]);
+    machine_close(b->machine);
+    return status;
+}
+
+/* What is written in the end has a place, as far as can be known before anything is measured, and no name that says it is something else. */
+static enum status check_files(const struct options *o)
+{
+    const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};
+    const char *base = o->plot ? strrchr(o->plot, '/') : NULL, *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
+    if (suffix && strcasecmp(suffix, ".svg") != 0) {
+        complain(o, "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in rsvg-convert out.svg -o out%s", o->plot,
+                 suffix);
+        return STATUS_USAGE;
+    }
+    for (int k = 0; k < 3; k++) {
+        if (!file[k]) continue;
+        for (int other = 0; other < k; other++)
+            if (file[other] && strcmp(file[k], file[other]) == 0) {
+                complain(o, "%s and %s cannot both go to %s", option[other], option[k], strcmp(file[k], "-") == 0 ? "standard output" : file[k]);
+                return STATUS_USAGE;
+            }
+        if (strcmp(file[k], "-") == 0) continue;
+        const char *slash = strrchr(file[k], '/');
+        struct text folder = {0};
+        struct stat info;
+        text_add(&folder, "%.*s", slash ? (int)(slash - file[k]) + 1 : 1, slash ? file[k] : ".");
+        int why = access(folder.data, W_OK) != 0 ? errno : !*file[k] ? ENOENT : stat(file[k], &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR : 0;
+        text_free(&folder);
+        if (!why) continue;
+        complain(o, "cannot write %s: %s", file[k], strerror(why));
+        return STATUS_MACHINE;
+    }
+    return STATUS_DONE;
+}
+
+int command_bench(const struct options *o)
+{
+    struct bench bench = {.o = o}, *b = &bench;
+    if (o->files == 0 || o->files > MOST_SPECS) {
+        complain(o, o->files ? "bench takes up to %d specs" : "bench takes specs: attnc bench SPEC.yaml...", MOST_SPECS);
+        return STATUS_USAGE;
+    }
+    if (!bench_request_read(o, &b->request)) return STATUS_USAGE;
+    enum status worst = check_files(o);
+    if (worst != STATUS_DONE) return (int)worst;
+    for (int k = 0; k < o->files; k++) {
+        enum status status;
+        struct product *p = product_make(o->file[k], o, &status);
+        if (p) b->product[b->specs++] = p;
+        if (status > worst) worst = status;
+    }
+    struct arena *arena = arena_new();
+    if (worst == STATUS_DONE) worst = run(b, arena);
+    arena_free(arena);
+    for (int k = 0; k < b->specs; k++) product_free((struct product *)b->product[k]);
+    return (int)worst;
+}

@@ -1,0 +1,346 @@
+/* What attnc bench found: as a table, as JSON, as comma-separated values. */
+#include "../bench.h"
+#include "../table.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *bench_seconds(double seconds, char *text, size_t size)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}};
+    int k = seconds >= 0.9995 ? 0 : seconds >= 0.9995e-3 ? 1 : 2;
+    double value = seconds / units[k].unit;
+    snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[k].name);
+    return text;
+}
+
+const char *bench_bytes(double bytes, char *text, size_t size)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int k = 0;
+    for (; k < 4 && bytes >= 999.5; k++) bytes /= 1024;
+    snprintf(text, size, "%.*f %s", k == 0 || bytes >= 99.95 ? 0 : bytes < 9.995 ? 2 : 1, bytes, names[k]);
+    return text;
+}
+
+/* ---- what a result says ---- */
+
+struct figures {
+    double gflops, share, intensity, expected, ratio; /* of the best call */
+    bool memory_bound;
+};
+
+double bench_expected(const struct bench_result *r)
+{
+    return roofline_seconds(&r->roofline, r->peak, r->bandwidth, NULL);
+}
+
+static struct figures figures_of(const struct bench_result *r)
+{
+    bool memory;
+    double expected = roofline_seconds(&r->roofline, r->peak, r->bandwidth, &memory);
+    return (struct figures){.gflops = r->counts.flops / r->best / 1e9,
+                            .share = r->counts.flops / r->best / r->peak,
+                            .intensity = r->counts.flops / r->counts.bytes,
+                            .expected = expected,
+                            .ratio = r->best / expected,
+                            .memory_bound = memory};
+}
+
+bool bench_shaking(const struct bench_result *r)
+{
+    return r->measured && (r->spread > SPREAD_MOST || r->peak_spread > SPREAD_MOST);
+}
+
+static bool told(const struct bench_result *r)
+{
+    return r->measured || *r->skipped;
+}
+
+/* Its name, and where another spec has the same one the file. */
+static const char *label(const struct bench *b, int spec)
+{
+    for (int s = 0; s < b->specs; s++)
+        if (s != spec && strcmp(b->product[s]->spec->name, b->product[spec]->spec->name) == 0) return b->o->file[spec];
+    return b->product[spec]->spec->name;
+}
+
+static void heads_name(const struct bench_heads *h, struct text *out)
+{
+    text_add(out, "%lld", (long long)h->heads);
+    if (h->kv_heads != h->heads) text_add(out, "/%lld", (long long)h->kv_heads);
+}
+
+void bench_series_name(const struct bench *b, int spec, const struct bench_point *p, struct text *out)
+{
+    text_add(out, "%s", label(b, spec));
+    if (b->request.heads > 1) {
+        text_add(out, ", ");
+        heads_name(&p->heads, out);
+        text_add(out, " heads");
+    }
+    if (b->request.threads > 1) text_add(out, ", %d thread%s", p->threads, p->threads == 1 ? "" : "s");
+}
+
+/* ---- the table ---- */
+
+enum { COLUMNS = 14, CELL = 64 };
+struct line {
+    char cell[COLUMNS][CELL];
+    const char *skipped; /* in place of the last cells */
+};
+enum column { LENGTH, HEADS, THREADS, SPEC, FORM, MEDIAN, BEST, SPREAD, GFLOPS, SHARE, EXPECTED, BYTES, WORKSPACE, AGAINST };
+
+static void fill_line(const struct bench *b, const struct bench_point *p, int spec, struct line *line)
+{
+    const struct bench_result *r = &p->result[spec], *first = &p->result[0];
+    struct text heads = {0};
+    heads_name(&p->heads, &heads);
+    snprintf(line->cell[LENGTH], CELL, "%lld", (long long)p->length);
+    snprintf(line->cell[HEADS], CELL, "%s", heads.data);
+    text_free(&heads);
+    snprintf(line->cell[THREADS], CELL, "%d", p->threads);
+    snprintf(line->cell[SPEC], CELL, "%s", label(b, spec));
+    line->skipped = r->measured ? NULL : r->skipped;
+    if (line->skipped) return;
+    struct figures f = figures_of(r);
+    snprintf(line->cell[FORM], CELL, "%s", r->form);
+    bench_seconds(r->median, line->cell[MEDIAN], CELL);
+    bench_seconds(r->best, line->cell[BEST], CELL);
+    if (r->runs > 1) snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MOST ? "! " : "", 100 * r->spread);
+    snprintf(line->cell[GFLOPS], CELL, "%.1f", f.gflops);
+    snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
+    snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
+    bench_bytes(r->counts.bytes, line->cell[BYTES], CELL);
+    bench_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
+    if (first->best > 0) snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
+}
+
+static const char *unsteady(const struct bench_result *r, char *text, size_t size)
+{
+    *text = 0;
+    if (r->peak_spread > SPREAD_MOST) snprintf(text, size, " (! turns differ by %.0f%%)", 100 * r->peak_spread);
+    return text;
+}
+
+static void print_machine(const struct bench *b, struct text *out)
+{
+    char spread[CELL];
+    text_add(out, "%s, %s; kernels compiled by %s\n", b->target->name, machine_vectors(b->machine), b->compiler);
+    /* the figures that the results below are held against, each once */
+    for (int k = 0; k < b->begun; k++)
+        for (int s = 0; s < b->specs; s++) {
+            const struct bench_result *r = &b->point[k].result[s];
+            bool before = false;
+            for (int k2 = 0; k2 <= k; k2++)
+                for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++) before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
+            if (r->peak > 0 && !before)
+                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads, b->point[k].threads == 1 ? "" : "s",
+                         r->peak / 1e9, dtype_name(dtype_of_sums(b->product[s]->spec->dtype)), unsteady(r, spread, sizeof spread), r->bandwidth / 1e9);
+        }
+}
+
+static void print_table(const struct bench *b, struct text *out)
+{
+    const struct bench_request *q = &b->request;
+    char against[CELL];
+    snprintf(against, sizeof against, "x %.40s", label(b, 0));
+    const char *const title[COLUMNS] = {"length", "heads",   "threads", "spec",        "form",  "median",    "best",
+                                        "spread", "GFLOP/s", "of peak", "of expected", "bytes", "workspace", against};
+    const bool shown[COLUMNS] = {true,        q->heads > 1 || q->head[0].heads > 1, q->threads > 1, true, true, true, true, true, true, true, true, true, true,
+                                 b->specs > 1};
+    int lines = 0, width[COLUMNS], last = 0;
+    struct line *line = calloc((size_t)(b->begun * b->specs + 1), sizeof *line);
+    bool inexact = false, shaking = false;
+    for (int k = 0; k < b->begun && line; k++)
+        for (int s = 0; s < b->specs; s++) {
+            const struct bench_result *r = &b->point[k].result[s];
+            if (told(r)) fill_line(b, &b->point[k], s, &line[lines++]);
+            inexact |= r->measured && !r->counts.exact;
+            shaking |= bench_shaking(r);
+        }
+    for (int c = 0; c < COLUMNS; c++) {
+        width[c] = table_width(title[c]);
+        for (int k = 0; k < lines; k++)
+            if (table_width(line[k].cell[c]) > width[c]) width[c] = table_width(line[k].cell[c]);
+        if (shown[c]) last = c;
+    }
+    print_machine(b, out);
+    text_add(out, "\n");
+    for (int k = -1; k < lines; k++) {
+        for (int c = 0; c < COLUMNS; c++) {
+            if (!shown[c]) continue;
+            if (k >= 0 && c == FORM && line[k].skipped) {
+                text_add(out, "left out: %s", line[k].skipped);
+                break;
+            }
+            table_cell(out, k < 0 ? title[c] : line[k].cell[c], width[c], c == SPEC || c == FORM, c == last);
+            if (c < last) text_add(out, "  ");
+        }
+        text_add(out, "\n");
+    }
+    free(line);
+    text_add(out,
+             "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
+             "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
+             (long long)q->batch, bench_bytes((double)machine_cache(), against, sizeof against));
+    if (shaking) text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n", 100 * SPREAD_MOST);
+    if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
+    if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
+    if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
+}
+
+/* ---- for machines: the same fields as JSON and as columns ---- */
+
+struct field {
+    const char *name;
+    enum { WORD, WHOLE, REAL, TRUTH } kind;
+    const char *word;
+    int64_t whole;
+    double real;
+    bool absent;
+};
+enum { FIELDS = 34 };
+
+static void fields_of(const struct bench *b, const struct bench_point *p, int spec, struct field *field)
+{
+    const struct bench_result *r = &p->result[spec];
+    const struct spec *s = b->product[spec]->spec;
+    const bool no = !r->measured;
+    struct figures f = {0};
+    if (!no) f = figures_of(r);
+    const struct field all[FIELDS] = {
+        {"spec", WORD, .word = label(b, spec)},
+        {"dtype", WORD, .word = dtype_name(s->dtype)},
+        {"head_dim", WHOLE, .whole = s->head_dim},
+        {"value_dim", WHOLE, .whole = s->value_dim},
+        {"batch", WHOLE, .whole = b->request.batch},
+        {"heads", WHOLE, .whole = p->heads.heads},
+        {"kv_heads", WHOLE, .whole = p->heads.kv_heads},
+        {"threads", WHOLE, .whole = p->threads},
+        {"length", WHOLE, .whole = p->length},
+        {"skipped", WORD, .word = r->skipped, .absent = !no},
+        {"form", WORD, .word = r->form, .absent = no},
+        {"runs", WHOLE, .whole = r->runs, .absent = no},
+        {"median_s", REAL, .real = r->median, .absent = no},
+        {"best_s", REAL, .real = r->best, .absent = no},
+        {"spread", REAL, .real = r->spread, .absent = no || r->runs < 2},
+        {"flops", REAL, .real = r->counts.flops, .absent = no},
+        {"gflops", REAL, .real = f.gflops, .absent = no},
+        {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no},
+        {"peak_spread", REAL, .real = r->peak_spread, .absent = no},
+        {"shaking", TRUTH, .whole = bench_shaking(r), .absent = no},
+        {"share_of_peak", REAL, .real = f.share, .absent = no},
+        {"pairs", REAL, .real = r->counts.pairs, .absent = no},
+        {"visited", REAL, .real = r->counts.visited, .absent = no},
+        {"pairs_exact", TRUTH, .whole = r->counts.exact, .absent = no},
+        {"scalar_operations", REAL, .real = r->counts.scalars, .absent = no},
+        {"bytes", REAL, .real = r->counts.bytes, .absent = no},
+        {"flops_per_byte", REAL, .real = f.intensity, .absent = no},
+        {"bandwidth_gbs", REAL, .real = r->bandwidth / 1e9, .absent = no},
+        {"bound", WORD, .word = f.memory_bound ? "memory" : "compute", .absent = no},
+        {"expected_s", REAL, .real = f.expected, .absent = no},
+        {"measured_over_expected", REAL, .real = f.ratio, .absent = no},
+        {"workspace_bytes", WHOLE, .whole = (int64_t)r->workspace, .absent = no},
+        {"would_take_s", REAL, .real = r->best, .absent = !no || r->best <= 0},
+        {"compiler", WORD, .word = b->compiler},
+    };
+    memcpy(field, all, sizeof all);
+}
+
+static json_t *json_field(const struct field *f)
+{
+    switch (f->kind) {
+    case WORD: return json_string(f->word);
+    case WHOLE: return json_integer(f->whole);
+    case REAL: return json_real(f->real);
+    case TRUTH: return json_boolean(f->whole);
+    }
+    return NULL;
+}
+
+static void print_json(const struct bench *b, struct text *out)
+{
+    json_t *top = json_object(), *results = json_array();
+    json_object_set_new(top, "attnc", json_string(ATTNC_VERSION));
+    json_object_set_new(top, "target", json_string(b->target->name));
+    json_object_set_new(top, "peak_of", json_string(machine_vectors(b->machine)));
+    json_object_set_new(top, "cache_bytes", json_integer(machine_cache()));
+    const uint64_t seed = b->request.seed;
+    json_object_set_new(top, "seed", seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_real((double)seed));
+    if (b->ids) json_object_set_new(top, "document", json_integer(b->request.document));
+    json_object_set_new(top, "interrupted", json_boolean(b->interrupted));
+    for (int k = 0; k < b->begun; k++)
+        for (int s = 0; s < b->specs; s++) {
+            struct field field[FIELDS];
+            if (!told(&b->point[k].result[s])) continue;
+            json_t *one = json_object();
+            fields_of(b, &b->point[k], s, field);
+            for (int f = 0; f < FIELDS; f++)
+                if (!field[f].absent) json_object_set_new(one, field[f].name, json_field(&field[f]));
+            json_array_append_new(results, one);
+        }
+    json_object_set_new(top, "results", results);
+    char *text = json_dumps(top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    text_add(out, "%s\n", text ? text : "");
+    free(text);
+    json_decref(top);
+}
+
+static void print_csv(const struct bench *b, struct text *out)
+{
+    struct field field[FIELDS];
+    fields_of(b, &b->point[0], 0, field);
+    for (int f = 0; f < FIELDS; f++) text_add(out, "%s%s", f ? "," : "", field[f].name);
+    text_add(out, "\r\n");
+    for (int k = 0; k < b->begun; k++)
+        for (int s = 0; s < b->specs; s++) {
+            if (!told(&b->point[k].result[s])) continue;
+            fields_of(b, &b->point[k], s, field);
+            for (int f = 0; f < FIELDS; f++) {
+                if (f) text_add(out, ",");
+                if (field[f].absent) continue;
+                if (field[f].kind == WORD)
+                    table_csv(out, field[f].word);
+                else if (field[f].kind == REAL)
+                    text_add(out, "%.9g", field[f].real);
+                else
+                    text_add(out, "%lld", (long long)field[f].whole);
+            }
+            text_add(out, "\r\n");
+        }
+}
+
+/* ---- all together ---- */
+
+static enum status put(const struct bench *b, const char *file, const struct text *text)
+{
+    if (strcmp(file, "-") != 0) return write_whole(b->o, file, text->data, text->length);
+    return table_put(b->o, text);
+}
+
+enum status bench_report(const struct bench *b)
+{
+    const char *const files[] = {b->o->json, b->o->csv, b->o->plot};
+    const char *table = "-";
+    for (int k = 0; k < 3; k++)
+        if (files[k] && strcmp(files[k], "-") == 0) table = NULL;
+    const struct {
+        const char *file;
+        void (*print)(const struct bench *b, struct text *out);
+    } output[] = {{table, print_table}, {b->o->json, print_json}, {b->o->csv, print_csv}, {b->o->plot, bench_plot}};
+    enum status worst = STATUS_DONE;
+    for (size_t k = 0; k < sizeof output / sizeof *output; k++) {
+        if (!output[k].file) continue;
+        struct text text = {0};
+        output[k].print(b, &text);
+        enum status status = put(b, output[k].file, &text);
+        if (status > worst) worst = status;
+        text_free(&text);
+    }
+    return worst;
+}

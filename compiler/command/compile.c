@@ -1,0 +1,161 @@
+/* attnc SPEC.yaml…: writes the C and the header of every spec, and what else --emit asks for. */
+#include "../command_line.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A file name as make reads it back. */
+static void depfile_name(struct text *out, const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        if (*c == ' ' || *c == '\t' || *c == '#') text_add(out, "\\");
+        if (*c == '$') text_add(out, "$");
+        text_append(out, c, 1);
+    }
+}
+
+/* The rule of one spec: what was made of it, and what that depends on. */
+static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count, const char *file, const char *tuned)
+{
+    if (o->depfile_target) text_add(out, "%s", o->depfile_target);
+    for (int k = 0; k < count && !o->depfile_target; k++) {
+        if (k) text_add(out, " ");
+        depfile_name(out, made[k]);
+    }
+    text_add(out, ":");
+    const char *const sources[] = {library_operand(file) ? NULL : file, tuned}; /* a spec that comes with attnc is no file */
+    for (int k = 0; k < 2; k++) {
+        if (!sources[k]) continue;
+        text_add(out, " ");
+        depfile_name(out, sources[k]);
+    }
+    text_add(out, "\n");
+}
+
+static enum status write_output(const struct options *o, const struct product *p, enum output output, struct text *out)
+{
+    switch (output) {
+    case OUTPUT_c: text_append(out, p->source.data, p->source.length); break;
+    case OUTPUT_h: text_append(out, p->header.data, p->header.length); break;
+    case OUTPUT_graph: graph_print(p->graph, out); break;
+    case OUTPUT_loops: loops_print(p->compilation[0]->loops, out); break;
+    case OUTPUT_dot: emit_dot_file(p, out); break;
+    case OUTPUT_json:
+        if (emit_json(p, out)) break;
+        complain(o, "out of memory");
+        return STATUS_MACHINE;
+    case OUTPUT_py: emit_python(p, out); break;
+    case OUTPUTS: break;
+    }
+    return STATUS_DONE;
+}
+
+/* Whether make can read the names of a depfile: a rule has no way to write a line break in one. */
+static bool depfile_fits(const struct options *o, const char *file, const char *stem)
+{
+    const char *const name[] = {file, stem, o->depfile_target};
+    for (int k = 0; k < 3; k++)
+        if (name[k] && strpbrk(name[k], "\r\n")) {
+            complain(o, "-MD: a rule of make cannot hold a line break, and there is one in the %s",
+                     k == 0   ? "path of the spec"
+                     : k == 1 ? "path of the output"
+                              : "target of -MT");
+            return false;
+        }
+    return true;
+}
+
+/* What one run has done so far. */
+struct run {
+    struct text names; /* of the specs, with their files: no output may be overwritten by that of another spec */
+    struct text rules; /* of the depfile that -MF names */
+};
+
+/* DIR/NAME, to which each output adds its own ending. */
+static const char *output_stem(struct arena *arena, const struct options *o, const char *name)
+{
+    const char *folder = o->out_dir;
+    if (!folder || !*folder || strcmp(folder, ".") == 0) return name;
+    return arena_printf(arena, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+}
+
+static const char *output_path(struct arena *arena, const char *stem, int output)
+{
+    return arena_printf(arena, "%s.%s", stem, output_rows[output].name);
+}
+
+/* --outputs: only as much of the spec is read as names its files. */
+static enum status list_outputs(const struct options *o, const char *file)
+{
+    struct text source = {0};
+    enum status status = read_spec_file(file, o, &source);
+    struct arena *arena = arena_new();
+    if (status == STATUS_DONE) {
+        struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
+        const struct spec *spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+        if (diagnostics_flush(d, stderr, o->color) > 0 || !spec) status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
+        for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
+            if (o->emit & 1U << k) printf("%s\n", output_path(arena, output_stem(arena, o, spec->name), k));
+    }
+    text_free(&source);
+    arena_free(arena);
+    return status;
+}
+
+static enum status compile_one(const struct options *o, const char *file, struct run *run)
+{
+    struct text *const names = &run->names;
+    enum status status;
+    struct product *p = product_make(file, o, &status);
+    if (!p) return status;
+    const char *entry = arena_printf(p->arena, "\n%s\t", p->spec->name), *earlier = names->data ? strstr(names->data, entry) : NULL;
+    if (earlier && !o->to_stdout) {
+        earlier += strlen(entry);
+        complain(o, "%s: %.*s has the name '%s' too; give one of them another with 'name:'", file, (int)strcspn(earlier, "\n"), earlier, p->spec->name);
+        product_free(p);
+        return STATUS_INPUT;
+    }
+    text_add(names, "%s%s", entry, file);
+    struct text output[OUTPUTS] = {0};
+    for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
+        if (o->emit & 1U << k) status = write_output(o, p, (enum output)k, &output[k]);
+    const char *const stem = output_stem(p->arena, o, p->spec->name), *made[OUTPUTS];
+    int count = 0;
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout && !depfile_fits(o, file, stem)) status = STATUS_USAGE;
+    for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
+        if (!(o->emit & 1U << k)) continue;
+        if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;
+        if (o->to_stdout) {
+            if (fwrite(output[k].data, 1, output[k].length, stdout) != output[k].length || fflush(stdout) != 0) {
+                complain(o, "cannot write to standard output: %s", strerror(errno));
+                status = STATUS_MACHINE;
+            }
+            continue;
+        }
+        made[count] = output_path(p->arena, stem, k);
+        status = write_whole(o, made[count++], output[k].data, output[k].length);
+    }
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout) {
+        struct text rule = {0};
+        depfile_rule(o->depfile_path ? &run->rules : &rule, o, made, count, file, p->tuned);
+        if (!o->depfile_path) status = write_whole(o, arena_printf(p->arena, "%s.d", stem), rule.data, rule.length);
+        text_free(&rule);
+    }
+    for (int k = 0; k < OUTPUTS; k++) text_free(&output[k]);
+    product_free(p);
+    return status;
+}
+
+int command_compile(const struct options *o)
+{
+    enum status worst = STATUS_DONE;
+    struct run run = {0};
+    for (int k = 0; k < o->files; k++) {
+        enum status status = o->list_outputs ? list_outputs(o, o->file[k]) : compile_one(o, o->file[k], &run);
+        if (status > worst) worst = status;
+    }
+    if (worst == STATUS_DONE && run.rules.length) worst = write_whole(o, o->depfile_path, run.rules.data, run.rules.length);
+    text_free(&run.names);
+    text_free(&run.rules);
+    return (int)worst;
+}

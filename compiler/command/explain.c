@@ -1,0 +1,359 @@
+/* attnc explain: what the compiler understood and chose, and what it costs. */
+#include "../bench.h"
+#include "../knobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void section(const char *title)
+{
+    printf("\n%s\n", title);
+}
+
+/* One range a line. `every`: those that all queries of the tile see. */
+static void print_ranges(struct emitter *x, const struct stmt *s, bool every)
+{
+    for (int k = 0; k < s->ranges; k++) {
+        const struct range *r = &s->range[k];
+        printf("    from %s up to (not with) %s", emit_integer(x, r->from), emit_integer(x, r->to));
+        const struct expr *position;
+        int64_t keys = 1;
+        if (r->drawn && floor_quotient(x->m, r->drawn->arg[1], &position, &keys))
+            printf(", of these the blocks of %lld keys drawn for %s block of queries, %lld for each, from seed %llu", (long long)keys, every ? "every" : "some",
+                   (long long)r->drawn->draw->count, (unsigned long long)r->drawn->draw->seed);
+        printf("\n");
+    }
+}
+
+/* Which keys of every period the loop takes, or which queries share a tile. */
+static void print_period(struct emitter *x, const struct stmt *s)
+{
+    const char *phase = emit_integer(x, s->phase);
+    long long period = (long long)s->period, last = (long long)s->run - 1;
+    if (s->parallel)
+        printf("  a tile has queries that are %lld positions apart, which see the same keys\n", period);
+    else if (last == 0)
+        printf("  of these only the keys that are %s modulo %lld\n", phase, period);
+    else
+        printf("  of these only the keys that are %s to %s + %lld modulo %lld, %s\n", phase, phase, last, period,
+               s->apart ? "one residue at a time" : "one run at a time");
+}
+
+static void print_loops(const struct compilation *c, const struct stmt *s)
+{
+    struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module};
+    for (; s; s = s->next) {
+        const char *axis = s->op == LOOPS_FOR ? c->loops->module->axis[s->axis].name : "";
+        if (s->op == LOOPS_FOR && s->ranges) {
+            printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis, (long long)s->step);
+            print_ranges(&x, s, false);
+        } else if (s->op == LOOPS_FOR && s->step > 1 && !s->parallel) {
+            printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
+            printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
+        }
+        if (s->period) print_period(&x, s);
+        if (s->when) printf("  a tile of keys is left out unless %s\n", emit_integer(&x, s->when));
+        if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
+        if (s->op == LOOPS_IF && s->ranges) {
+            printf("  a tile of keys is tested against the mask only if it is not wholly in the union of\n");
+            print_ranges(&x, s, true);
+        }
+        print_loops(c, s->body);
+    }
+}
+
+/* What is carried from chunk to chunk. */
+static void explain_states(const struct compilation *c)
+{
+    const struct graph *g = c->graph;
+    const struct expr *keep = NULL;
+    int64_t keys = 0;
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].rank; k++) {
+            const struct axis *axis = &g->module->axis[g->value[v].axes[k]];
+            if (axis->source == SIZE_CHUNKS) keys = axis->extent;
+        }
+    if (keys == 0) return;
+    if (c->reach)
+        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys after "
+               "them\n",
+               (long long)keys, (long long)c->reach);
+    else
+        printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n", (long long)keys);
+    for (int v = 0; v < g->values; v++) {
+        if (!g->value[v].keep || g->value[v].keep == keep) continue;
+        keep = g->value[v].keep;
+        struct text text = {0};
+        expr_print(g->module, keep, NULL, NULL, NULL, &text);
+        printf("  from chunk to chunk a state is multiplied by %s\n", text.data);
+        text_free(&text);
+    }
+}
+
+static void explain_algorithm(const struct product *p)
+{
+    const struct compilation *first = p->compilation[0], *linear = NULL;
+    for (int k = p->compilations - 1; k >= 0; k--)
+        if (p->compilation[k]->linear && p->compilation[k]->target == first->target) linear = p->compilation[k];
+    if (!graph_has_pairs(p->graph)) {
+        section("Algorithm: linear as it stands");
+        printf("  no query meets a key: queries meet sums over all keys\n");
+        return;
+    }
+    section(!linear ? "Algorithm: quadratic" : first->linear ? "Algorithm: linear" : "Algorithm: quadratic for short, linear for long sequences");
+    if (!first->linear) printf("  quadratic: every query meets every key that its mask lets it see\n");
+    if (!linear) {
+        printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
+        return;
+    }
+    long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));
+    printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
+           (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
+    explain_states(linear);
+    struct counts counts;
+    const int64_t many = 1 << 14;
+    count_work(linear, &(struct problem_size){1, 1, 1, many, many}, many, 0, &counts);
+    printf("  %.0f FLOPs for each token and head, whatever the length\n", counts.flops / (double)many);
+    printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
+    int64_t from = 0;
+    for (int k = p->versions - 1; k >= 0; k--)
+        if (p->version[k].c == linear) from = p->version[k].from;
+    if (!first->linear && p->spec->schedules)
+        printf("  crossover: by the schedule the linear form is taken from %lld keys on\n", (long long)from);
+    else if (!first->linear)
+        printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)from,
+               loops_paired(first->loops) ? ", with products of bf16 in the quadratic one" : "");
+}
+
+static void explain_expression(const char *key, const struct expression *e, bool *any)
+{
+    if (!*any) section("Expressions, as they were understood");
+    *any = true;
+    struct text text = {0};
+    expression_print(e->value, &text);
+    printf("  %s: %s\n", key, text.data);
+    text_free(&text);
+}
+
+static void explain_mask(const struct mask *m, bool *any)
+{
+    if (m->kind == MASK_EXPR) explain_expression("expr", m->expr, any);
+    for (int k = 0; k < m->parts; k++) explain_mask(m->part[k], any);
+}
+
+static void explain_expressions(const struct spec *spec)
+{
+    bool any = false;
+    if (spec->similarity.modify) explain_expression("modify", spec->similarity.modify, &any);
+    if (spec->similarity.weight) explain_expression("weight", spec->similarity.weight, &any);
+    explain_mask(spec->mask, &any);
+}
+
+/* What the table of costs is of: lengths, and the machine if it was asked for. */
+struct costs {
+    struct lengths lengths;
+    int64_t document;
+    struct machine *machine; /* NULL: a core as the target's row of the table has it */
+    const char *compiler;    /* that the machine was measured with */
+    int threads;
+};
+
+static void explain_costs(const struct product *p, const struct costs *costs, bool quiet)
+{
+    const struct target *target = p->compilation[0]->target;
+    enum dtype dtype = p->spec->dtype;
+    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH, spread = 0;
+    int64_t cache = target->l2_bytes;
+    section("Roofline, for one head with n queries and keys");
+    if (costs->machine) {
+        peak = machine_peak(costs->machine, dtype, costs->threads, 0);
+        bandwidth = machine_bandwidth(costs->machine, costs->threads, 0);
+        cache = machine_cache();
+        spread = machine_peak_spread(costs->machine, dtype, costs->threads);
+        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9,
+               bandwidth / 1e9, costs->compiler);
+        if (spread > SPREAD_MOST) printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n", 100 * spread);
+    } else {
+        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
+    }
+    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of cache\n", peak / bandwidth,
+           (long long)cache);
+    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful", "work", "bytes", "FLOPs a byte", "bound by",
+           costs->machine ? "  expected" : "");
+    bool exact = true, ids = false;
+    for (int k = 0; k < costs->lengths.count; k++) {
+        int64_t n = costs->lengths.length[k];
+        const struct compilation *c = product_choice(p, target, n);
+        const struct problem_size size = {1, 1, 1, n, n};
+        struct counts counts;
+        bool memory;
+        char time[32];
+        count_work(c, &size, costs->document, cache, &counts);
+        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1, cache);
+        double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
+        char share[16] = "-";
+        if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops,
+               counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
+        printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? bench_seconds(seconds, time, sizeof time) : "");
+        exact &= counts.exact;
+    }
+    printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and bytes are of all visited pairs, of which\n"
+           "  so many are useful. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of queries\n"
+           "  where those that a query sees do not fit the cache.\n");
+    for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
+    if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
+    if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
+    if (spread > SPREAD_MOST && !quiet)
+        fprintf(stderr, "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n", 100 * spread);
+}
+
+/* The knobs that do something for the spec, with what is usual on the first target, and what the schedule sets. */
+static void explain_knobs(const struct product *p)
+{
+    const struct usual *u = &p->usual[0];
+    struct tune_knob knob, far;
+    const char *why_not;
+    section("Knobs of schedule:");
+    for (int k = 0; k < KNOBS; k++) {
+        if (!knob_about(u, u->quadratic, 0, k, &knob, &why_not)) continue;
+        struct text usual = {0}, worth = {0};
+        text_add(&usual, "%lld", (long long)knob.value[knob.usual]);
+        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &why_not) && far.value[far.usual] != knob.value[knob.usual])
+            text_add(&usual, ", linear %lld", (long long)far.value[far.usual]);
+        for (int v = 0; v < knob.values; v++) text_add(&worth, "%s%lld", v ? " " : "", (long long)knob.value[v]);
+        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, usual.data, knob.says, "", knob_domain(p->arena, k), worth.data);
+        text_free(&usual);
+        text_free(&worth);
+    }
+    for (int e = 0; e < p->spec->schedules; e++) {
+        const struct schedule *entry = &p->spec->schedule[e];
+        printf("  set%s:", p->spec->schedules > 1 ? arena_printf(p->arena, " from %lld keys on", (long long)(entry->from ? entry->from : 1)) : "");
+        for (int k = 0; k < entry->knobs; k++) printf("%s %s %lld", k ? "," : "", entry->knob[k].name, (long long)entry->knob[k].value);
+        printf("%s\n", entry->knobs ? "" : " nothing");
+    }
+    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].c->target == p->compilation[0]->target; k++) {
+        const struct compilation *c = p->version[k].c;
+        printf("  from %lld keys on %s runs %s, tiles of %lld queries and %lld keys\n", (long long)(p->version[k].from ? p->version[k].from : 1),
+               c->target->name, c->linear ? "linear" : "quadratic", (long long)c->tile_q, (long long)c->tile_k);
+    }
+}
+
+/* The tiles of the quadratic form, as loops over keys. */
+static void explain_loops(const struct compilation *c)
+{
+    if (c->linear || !graph_has_pairs(c->graph)) return;
+    section("Loops of the quadratic form");
+    print_loops(c, c->loops->body);
+}
+
+static void explain_targets(const struct product *p)
+{
+    section("Targets");
+    for (int t = 0; p->compilation[t]; t++)
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
+               p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
+               p->compilation[t]->linear ? "linear" : "quadratic", loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
+               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
+}
+
+static void explain_pairs(const struct product *p)
+{
+    const struct spec *spec = p->spec;
+    const struct compilation *c = p->compilation[0];
+    long long products, scalars;
+    count_pair(p->graph, &products, &scalars);
+    section("Cost");
+    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
+    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
+    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
+           (double)products * (double)c->tile_q / (double)keys);
+    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
+}
+
+static void explain_parameters(const struct graph *g)
+{
+    const struct module *m = g->module;
+    bool any = false;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        if (value->op != GRAPH_PARAM) continue;
+        if (!any) section("Parameters");
+        any = true;
+        printf("  %s [", value->name);
+        for (int k = 0; k < value->rank; k++) {
+            const struct axis *a = &m->axis[value->axes[k]];
+            bool heads = a->source == SIZE_KV_HEADS && k + 1 < value->rank && m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
+            printf("%s%s", k ? ", " : "", heads ? "heads" : emit_size(m, value->axes[k]));
+            k += heads;
+        }
+        printf("]%s%s%s\n", value->integers ? ", integers" : "", value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
+    }
+}
+
+/* --emit graph, --emit loops: the two IRs. */
+static void explain_ir(const struct product *p, unsigned emit)
+{
+    struct text text = {0};
+    if (emit & 1U << OUTPUT_graph) {
+        section("What it computes");
+        graph_print(p->graph, &text);
+        for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+            if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
+    }
+    text_free(&text);
+    if (emit & 1U << OUTPUT_loops) {
+        section(arena_printf(p->arena, "Loops for %s", p->compilation[0]->target->name));
+        loops_print(p->compilation[0]->loops, &text);
+        fputs(text.data, stdout);
+    }
+    text_free(&text);
+}
+
+/* The answer comes first: the form that is taken, why, and what that costs. */
+static void explain(const struct product *p, const struct costs *costs, const struct options *o)
+{
+    const struct spec *spec = p->spec;
+    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
+    if (*spec->description) print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
+    explain_algorithm(p);
+    explain_pairs(p);
+    explain_costs(p, costs, o->quiet);
+    explain_targets(p);
+    explain_expressions(spec);
+    explain_loops(p->compilation[0]);
+    explain_knobs(p);
+    explain_parameters(p->graph);
+    explain_ir(p, o->emit);
+}
+
+int command_explain(const struct options *o)
+{
+    if (o->files == 0) {
+        complain(o, "explain takes a spec: attnc explain SPEC.yaml");
+        return STATUS_USAGE;
+    }
+    struct costs costs = {.threads = o->threads};
+    if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document)) return STATUS_USAGE;
+    enum status worst = STATUS_DONE;
+    struct arena *arena = arena_new();
+    if (o->machine) costs.machine = machine_open(arena, o->quiet, &worst);
+    if (costs.machine && costs.threads == 0) costs.threads = machine_threads(costs.machine);
+    if (costs.machine && !(costs.compiler = compiler_version(arena, o))) worst = STATUS_MACHINE;
+    for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
+        enum status status;
+        struct product *p = product_make(o->file[k], o, &status);
+        if (p && k) printf("\n");
+        if (p) product_warn(p, o);
+        if (p) explain(p, &costs, o);
+        product_free(p);
+        if (status > worst) worst = status;
+    }
+    machine_close(costs.machine);
+    arena_free(arena);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain(o, "cannot write to standard output");
+        worst = STATUS_MACHINE;
+    }
+    return (int)worst;
+}

@@ -1,0 +1,377 @@
+/* The command line of attnc. */
+#include "../command_line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* One screen of it all; tests/editors holds it to name every option that the rows have for it. */
+static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
+                           "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
+                           "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
+                           "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
+                           "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
+                           "       attnc tune SPEC.yaml            searches schedules on this machine\n"
+                           "       attnc list | attnc show NAME    the specs that come with attnc\n"
+                           "SPEC.yaml is a file, or one of these names. attnc COMMAND --help says more.\n"
+                           "\n"
+                           "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
+                           "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
+                           "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
+                           "                       aarch64; several give one C file that picks at run time\n"
+                           "  --set KEY=VALUE, --tuned, --standalone   another value; as tuned; no library\n"
+                           "  --outputs, -MD, -MF FILE, -MT TARGET   names what it makes; writes a depfile\n"
+                           "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
+                           "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
+                           "  --lengths LIST, --document N, --machine   for explain; --heads, for check too\n"
+                           "  --lengths, --heads, --batch, --document, --time, --limit, --json, --csv,\n"
+                           "  --plot FILE.svg             for bench\n"
+                           "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
+                           "\n"
+                           "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
+                           "failed us. The spec language: specs/README.md.\n";
+
+/* In the order of command_line.def. */
+static int (*const run[COMMANDS])(const struct options *) = {
+#define COMMAND(name, operands, synopsis, says, more) command_##name,
+#include "../command_line.def"
+};
+
+/* The names of options, or of the commands that have one. NULL-ended. */
+static const char *const *option_names(void)
+{
+    static const char *names[64];
+    for (int k = 0; k < switch_row_count && k < 63; k++) names[k] = switch_rows[k].name;
+    return names;
+}
+
+static const char *const *command_names(void)
+{
+    static const char *names[COMMANDS];
+    for (int k = COMMAND_compile + 1; k < COMMANDS; k++) names[k - 1] = command_rows[k].name;
+    return names;
+}
+
+/* ---- the values of options; these return false after a message ---- */
+
+static bool whole_number(const struct options *o, const char *option, const char *text, uint64_t most, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= most) return true;
+    complain(o, "%s takes a whole number from 0 to %llu, not '%s'", option, (unsigned long long)most, text);
+    return false;
+}
+
+/* Calls `item` for each of a comma-separated list; false when one was refused or empty. */
+static bool each(struct options *o, const char *option, const char *list, bool (*item)(struct options *, const char *, const char *))
+{
+    char word[64];
+    for (const char *at = list;;) {
+        size_t n = strcspn(at, ",");
+        if (n == 0 || n >= sizeof word) {
+            complain(o, "%s takes words separated by commas, not '%s'", option, list);
+            return false;
+        }
+        memcpy(word, at, n);
+        word[n] = 0;
+        if (!item(o, option, word)) return false;
+        if (!at[n]) return true;
+        at += n + 1;
+    }
+}
+
+static void suggest(const char *word, const char *const *words)
+{
+    const char *near = nearest_word(word, words);
+    if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
+}
+
+static bool emit_item(struct options *o, const char *option, const char *word)
+{
+    const char *words[OUTPUTS + 1] = {NULL};
+    struct text all = {0};
+    for (int k = 0; k < OUTPUTS; k++) {
+        words[k] = output_rows[k].name;
+        text_add(&all, "%s%s", k ? ", " : "", words[k]);
+        if (strcmp(word, words[k]) == 0) o->emit |= 1U << k;
+    }
+    bool known = false;
+    for (int k = 0; k < OUTPUTS; k++) known |= strcmp(word, words[k]) == 0;
+    if (!known) {
+        complain(o, "%s: '%s' is none of %s", option, word, all.data);
+        suggest(word, words);
+    }
+    text_free(&all);
+    return known;
+}
+
+static bool target_item(struct options *o, const char *option, const char *word)
+{
+    const struct target *t = target_find(word);
+    if (!t) {
+        complain(o, "%s: there is no target '%s'", option, word);
+        suggest(word, target_names());
+        return false;
+    }
+    for (int k = 0; k < o->targets; k++)
+        if (target_rank(o->target[k]) == target_rank(t)) {
+            complain(o, "%s: '%s' is there twice", option, word);
+            return false;
+        }
+    /* the better ones first, however they were named: the first that a machine can run is the one it runs */
+    int at = o->targets++;
+    for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
+    o->target[at] = t;
+    return true;
+}
+
+static bool color_value(struct options *o, const char *text)
+{
+    const char *no = getenv("NO_COLOR");
+    if (strcmp(text, "always") == 0)
+        o->color = true;
+    else if (strcmp(text, "never") == 0)
+        o->color = false;
+    else if (strcmp(text, "auto") == 0)
+        o->color = isatty(STDERR_FILENO) && !(no && *no);
+    else {
+        complain(o, "--color takes auto, always or never, not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
+/* ---- one option ---- */
+
+/* The value of an option that is at argument *k, as --name=value or the next argument; NULL after a message. */
+static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
+{
+    const char *equals = strchr(argument[*k], '=');
+    if (strncmp(argument[*k], "--", 2) == 0 && equals) return equals + 1;
+    if (strcmp(name, "-o") == 0 && argument[*k][2]) return argument[*k] + 2;
+    if (*k + 1 < count) return argument[++*k];
+    complain(o, "%s needs a value", name);
+    return NULL;
+}
+
+static bool is_option(const char *argument, const char *name)
+{
+    size_t n = strlen(name);
+    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR too */
+    return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
+}
+
+/* --NAME, for standard output, or --NAME=FILE. */
+static bool file_or_output(const char *argument, const char *name, const char **value)
+{
+    if (!is_option(argument, name)) return false;
+    const char *equals = strchr(argument, '=');
+    *value = equals ? equals + 1 : "-";
+    return true;
+}
+
+/* Whether the option is one of this command, or does no harm there. */
+static bool fits(const struct options *o, const char *argument, enum command_number command)
+{
+    for (int k = 0; k < switch_row_count; k++) {
+        const struct switch_row *row = &switch_rows[k];
+        if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
+        struct text names = {0};
+        int left = __builtin_popcount(row->commands);
+        for (int c = COMMANDS - 1; c >= 0; c--) /* the last first: bench has more to do with them */
+            if (row->commands & 1U << c) text_add(&names, "%sattnc %s", !names.length ? "" : left == 1 ? " and " : ", ", command_rows[c].name), left--;
+        complain(o, "%s goes with %s", row->name, names.data);
+        text_free(&names);
+        return false;
+    }
+    return true;
+}
+
+static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set, const char **shape, const char **file)
+{
+    const bool bench = command == COMMAND_bench;
+    static const struct {
+        const char *name;
+        size_t offset;
+    } text[] = {{"-o", offsetof(struct options, out_dir)},         {"--out", offsetof(struct options, out_dir)},
+                {"--in", offsetof(struct options, in_dir)},        {"-MF", offsetof(struct options, depfile_path)},
+                {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)},
+                {"--lengths", offsetof(struct options, lengths)},  {"--heads", offsetof(struct options, heads)},
+                {"--batch", offsetof(struct options, batch)},      {"--document", offsetof(struct options, document)},
+                {"--time", offsetof(struct options, time)},        {"--limit", offsetof(struct options, limit)},
+                {"--plot", offsetof(struct options, plot)},        {"--strategy", offsetof(struct options, strategy)},
+                {"--trials", offsetof(struct options, trials)},    {"--samples", offsetof(struct options, samples)},
+                {"--db", offsetof(struct options, database)},      {"--shard", offsetof(struct options, shard)},
+                {"--export", offsetof(struct options, export)},    {"--merge", offsetof(struct options, merge)},
+                {"--report", offsetof(struct options, report)},    {"--knobs", offsetof(struct options, knobs)}},
+      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},     {"-MD", offsetof(struct options, depfile)},
+                {"--outputs", offsetof(struct options, list_outputs)}, {"--passes", offsetof(struct options, show_passes)},
+                {"--machine", offsetof(struct options, machine)},      {"--standalone", offsetof(struct options, standalone)},
+                {"--tuned", offsetof(struct options, tuned)},          {"--quiet", offsetof(struct options, quiet)},
+                {"--resume", offsetof(struct options, resume)},        {"--query", offsetof(struct options, query)}};
+    bool only_files = false;
+    for (int k = 0; k < count; k++) {
+        const char *a = argument[k], *value;
+        if (only_files || a[0] != '-' || !a[1]) {
+            file[o->files++] = a;
+            continue;
+        }
+        if (strcmp(a, "--") == 0) {
+            only_files = true;
+            continue;
+        }
+        if (!fits(o, a, command)) return STATUS_USAGE;
+        bool known = file_or_output(a, "--json", &o->json) || file_or_output(a, "--csv", &o->csv);
+        for (size_t f = 0; f < sizeof flag / sizeof *flag; f++)
+            if (strcmp(a, flag[f].name) == 0) known = *(bool *)((char *)o + flag[f].offset) = true;
+        for (size_t t = 0; t < sizeof text / sizeof *text && !known; t++) {
+            if (!is_option(a, text[t].name)) continue;
+            if (!(value = value_of(o, count, argument, &k, text[t].name))) return STATUS_USAGE;
+            memcpy((char *)o + text[t].offset, &value, sizeof value);
+            known = true;
+        }
+        if (known) continue;
+        uint64_t number;
+        const char *name = NULL;
+        for (int n = 0; n < switch_row_count; n++)
+            if (is_option(a, switch_rows[n].name)) name = switch_rows[n].name;
+        if (!name || strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
+            complain(o, "there is no option '%s'", a);
+            suggest(a, option_names());
+            return STATUS_USAGE;
+        }
+        if (!(value = value_of(o, count, argument, &k, name))) return STATUS_USAGE;
+        if (strcmp(name, "--emit") == 0) {
+            o->emit = 0;
+            if (!each(o, name, value, emit_item)) return STATUS_USAGE;
+        } else if (strcmp(name, "--target") == 0) {
+            o->targets = 0;
+            o->named_targets = true;
+            if (!each(o, name, value, target_item)) return STATUS_USAGE;
+        } else if (strcmp(name, "--set") == 0)
+            set[o->sets++] = value;
+        else if (strcmp(name, "--shape") == 0)
+            shape[o->shapes++] = value;
+        else if (strcmp(name, "--threads") == 0 && bench)
+            o->thread_list = value;
+        else if (strcmp(name, "--threads") == 0) {
+            if (!whole_number(o, name, value, 4096, &number)) return STATUS_USAGE;
+            o->threads = (int)number;
+        } else if (strcmp(name, "--seed") == 0) {
+            if (!whole_number(o, name, value, UINT64_MAX, &o->seed)) return STATUS_USAGE;
+            o->has_seed = true;
+        } else if (!color_value(o, value))
+            return STATUS_USAGE;
+    }
+    o->set = set;
+    o->shape = shape;
+    o->file = file;
+    return STATUS_DONE;
+}
+
+/* Says so when the first word is no file but nearly a command. */
+static bool misspelt(const struct options *o)
+{
+    const char *word = o->file[0];
+    if (!library_name(word) || access(word, F_OK) == 0 || library_find(word) || !nearest_word(word, command_names())) return false;
+    complain(o, "there is no command and no file '%s'", word);
+    suggest(word, command_names());
+    return true;
+}
+
+/* Whether standard output took everything. */
+static int finish(const struct options *o)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_DONE;
+    complain(o, "cannot write to standard output: %s", strerror(errno));
+    return STATUS_MACHINE;
+}
+
+/* Specs may be nested, and so are the functions that read them. Returns whether the stack may become as large as that takes. */
+static bool stack_suffices(const struct options *o)
+{
+    enum { WANTED = 8 << 20, NEEDED = 1 << 20 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= WANTED) return true;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > WANTED ? WANTED : limit.rlim_max;
+    if (limit.rlim_cur >= NEEDED && setrlimit(RLIMIT_STACK, &limit) == 0) return true;
+    complain(o, "a stack of %lld KiB is too small: attnc takes up to %d KiB (ulimit -s %d)", (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
+    return false;
+}
+
+int main(int count, char **argument)
+{
+    struct options o = {.emit = 1U << OUTPUT_c | 1U << OUTPUT_h};
+    color_value(&o, "auto");
+    if (!stack_suffices(&o)) return STATUS_MACHINE;
+#if defined(__aarch64__)
+    const char *targets = "aarch64,generic";
+#else
+    const char *targets = "x86-64-v4,x86-64-v3,generic";
+#endif
+    each(&o, "--target", targets, target_item);
+    enum command_number command = COMMAND_compile;
+    for (int k = COMMAND_compile + 1; k < COMMANDS && count > 1; k++)
+        if (strcmp(argument[1], command_rows[k].name) == 0) command = (enum command_number)k;
+    for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
+        if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
+            struct text page = {0};
+            if (command == COMMAND_compile)
+                text_add(&page, "%s", help);
+            else
+                help_page(command, &page);
+            fputs(page.data, stdout);
+            text_free(&page);
+            return finish(&o);
+        }
+        if (strcmp(argument[k], "--version") == 0) {
+            printf("attnc %s\n", ATTNC_VERSION);
+            return finish(&o);
+        }
+    }
+    struct arena *arena = arena_new();
+    const size_t most = ((size_t)count + 1) * sizeof(char *);
+    const char **set = arena_alloc(arena, most), **shape = arena_alloc(arena, most), **file = arena_alloc(arena, most);
+    int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, shape, file);
+    if (status == STATUS_DONE && o.show_passes) {
+        struct text list = {0};
+        passes_print(&list);
+        fputs(list.data, stdout);
+        text_free(&list);
+        status = finish(&o);
+    } else if (status == STATUS_DONE && o.dump_after) {
+        bool known = false;
+        const char *names[64] = {NULL};
+        for (int k = 0; k < pass_count && k < 63; k++) {
+            known |= strcmp(passes[k].name, o.dump_after) == 0;
+            names[k] = passes[k].name;
+        }
+        if (!known) {
+            complain(&o, "--dump-after: there is no pass '%s'; --passes lists them", o.dump_after);
+            suggest(o.dump_after, names);
+            status = STATUS_USAGE;
+        }
+    }
+    if (status == STATUS_DONE && !o.show_passes) {
+        if (command != COMMAND_compile)
+            status = run[command](&o);
+        else if (o.files > 0 && misspelt(&o))
+            status = STATUS_USAGE;
+        else if (o.files == 0) {
+            complain(&o, "no spec given; attnc --help says how to use it");
+            status = STATUS_USAGE;
+        } else if ((o.depfile_path || o.depfile_target) && !o.depfile) {
+            complain(&o, "%s goes with -MD", o.depfile_path ? "-MF" : "-MT");
+            status = STATUS_USAGE;
+        } else {
+            status = run[command](&o);
+            if (status == STATUS_DONE && o.list_outputs) status = finish(&o);
+        }
+    }
+    arena_free(arena);
+    return status;
+}

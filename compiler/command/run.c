@@ -1,0 +1,366 @@
+/* attnc run: a spec's kernel at work on arrays from .npy files. */
+#include "../compiler.h"
+
+#include "../../runtime/attnrt.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { Q, K, V, INPUTS };
+static const char *const input_names[INPUTS] = {"q", "k", "v"};
+
+struct run {
+    const struct options *options;
+    struct arena *arena;
+    const struct attn_kernel *kernel;
+    struct attn_array input[INPUTS], *param; /* data is NULL where nothing could be read */
+    struct attn_problem problem;             /* -1 where an extent is not known */
+    void *params, *generated;                /* struct NAME_params, and the storage of what a seed made */
+    enum status status;                      /* the worst so far */
+};
+
+static void failed(struct run *r, enum status status)
+{
+    if (status > r->status) r->status = status;
+}
+
+static const char *dtype_text(enum attn_dtype dtype)
+{
+    switch (dtype) {
+    case ATTN_F32: return "f32";
+    case ATTN_BF16: return "bf16";
+    case ATTN_F16: return "f16";
+    case ATTN_F64: return "f64";
+    case ATTN_I32: return "i32";
+    }
+    return "";
+}
+
+static const char *axis_text(int64_t axis)
+{
+    switch ((enum attn_axis)axis) {
+    case ATTN_BATCH: return "B";
+    case ATTN_HEADS: return "H";
+    case ATTN_KV_HEADS: return "G";
+    case ATTN_N_Q: return "n_q";
+    case ATTN_N_K: return "n_k";
+    }
+    return "?";
+}
+
+/* An extent that may be an axis: its size in this problem, or the axis itself while that is not known. */
+static int64_t extent_now(const struct run *r, int64_t extent)
+{
+    if (extent >= 0) return extent;
+    struct attn_param one = {.rank = 1, .shape = {extent}};
+    int64_t size;
+    attn_param_shape(&one, &r->problem, &size);
+    return size < 0 ? extent : size;
+}
+
+static const char *shape_text(const struct run *r, int rank, const int64_t *shape)
+{
+    struct text text = {0};
+    text_add(&text, "[");
+    for (int k = 0; k < rank; k++) {
+        int64_t extent = extent_now(r, shape[k]);
+        if (k) text_add(&text, ", ");
+        if (extent < 0)
+            text_add(&text, "%s", axis_text(extent));
+        else
+            text_add(&text, "%lld", (long long)extent);
+    }
+    text_add(&text, "]");
+    const char *copy = arena_copy(r->arena, text.data);
+    text_free(&text);
+    return copy;
+}
+
+static const char *file_path(const struct run *r, const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    return arena_printf(r->arena, "%s%s%s.npy", folder, length && folder[length - 1] == '/' ? "" : "/", name);
+}
+
+/* Reads an array. False when there is no such file; every other failure is reported. */
+static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, struct attn_array *array)
+{
+    char message[256];
+    const char *path = file_path(r, r->options->in_dir, name);
+    int error = attn_npy_read(path, dtype, array, message, sizeof message);
+    if (error == ATTN_EIO && errno == ENOENT) return false;
+    if (error == ATTN_EFORMAT)
+        complain(r->options, "%s %s", path, message);
+    else if (error)
+        complain(r->options, "%s: %s", path, message);
+    if (error) failed(r, error == ATTN_EFORMAT ? STATUS_INPUT : STATUS_MACHINE);
+    return true;
+}
+
+/* ---- q, k, v ---- */
+
+/* Where an axis' size was learnt, for the explanation of a mismatch. */
+static const char *axis_origin(const struct run *r, int64_t axis)
+{
+    const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
+    switch ((enum attn_axis)axis) {
+    case ATTN_BATCH: return arena_printf(r->arena, "the batch of %s is %lld", file, (long long)r->problem.batch);
+    case ATTN_HEADS: return arena_printf(r->arena, "%s has %lld heads", file, (long long)r->problem.heads);
+    case ATTN_KV_HEADS: return arena_printf(r->arena, "%s has %lld heads", file, (long long)r->problem.kv_heads);
+    case ATTN_N_Q: return arena_printf(r->arena, "%s has %lld queries", file, (long long)r->problem.n_q);
+    case ATTN_N_K: return arena_printf(r->arena, "%s has %lld keys", file, (long long)r->problem.n_k);
+    }
+    return "";
+}
+
+/* Compares an array with the shape it should have; `spec_key` names the key of the spec after a constant in the last place. */
+static bool check_shape(struct run *r, const char *name, const struct attn_array *a, int rank, const int64_t *expected, const char *spec_key)
+{
+    const char *path = file_path(r, r->options->in_dir, name), *why = NULL;
+    for (int k = 0; k < rank && a->rank == rank && !why; k++) {
+        int64_t extent = extent_now(r, expected[k]);
+        if (extent < 0 || extent == a->shape[k]) continue;
+        why = expected[k] < 0 ? axis_origin(r, expected[k]) : spec_key ? arena_printf(r->arena, "%s of the spec is %lld", spec_key, (long long)extent) : "";
+    }
+    if (a->rank == rank && !why) return true;
+    if (a->rank != rank) why = arena_printf(r->arena, "it should have %d dimensions", rank);
+    complain(r->options, "%s: shape %s, expected %s%s%s", path, shape_text(r, a->rank, a->shape), shape_text(r, rank, expected), *why ? ": " : "", why);
+    failed(r, STATUS_INPUT);
+    return false;
+}
+
+static void warn_not_finite(const struct run *r, const char *name, const struct attn_array *a)
+{
+    int64_t count = 1, bad = 0;
+    for (int k = 0; k < a->rank; k++) count *= a->shape[k];
+    for (int64_t k = 0; k < count; k++) {
+        switch (a->dtype) {
+        case ATTN_F32: bad += !isfinite(((const float *)a->data)[k]); break;
+        case ATTN_F64: bad += !isfinite(((const double *)a->data)[k]); break;
+        case ATTN_BF16: bad += (((const uint16_t *)a->data)[k] & 0x7f80) == 0x7f80; break;
+        case ATTN_F16: bad += (((const uint16_t *)a->data)[k] & 0x7c00) == 0x7c00; break;
+        case ATTN_I32: break;
+        }
+    }
+    if (bad)
+        mention(r->options, "warning", "%s: %lld of its values %s not finite", file_path(r, r->options->in_dir, name), (long long)bad, bad == 1 ? "is" : "are");
+}
+
+static void read_inputs(struct run *r)
+{
+    const struct attn_kernel *kernel = r->kernel;
+    const int64_t expected[INPUTS][4] = {{ATTN_BATCH, ATTN_HEADS, ATTN_N_Q, kernel->head_dim},
+                                         {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->head_dim},
+                                         {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->value_dim}};
+    struct attn_problem *p = &r->problem;
+    *p = (struct attn_problem){.batch = -1, .heads = -1, .kv_heads = -1, .n_q = -1, .n_k = -1, .threads = r->options->threads};
+    bool missing[INPUTS];
+    for (int k = 0; k < INPUTS; k++) missing[k] = !read_array(r, input_names[k], kernel->dtype, &r->input[k]);
+    /* The first array that has an axis says how long it is; the others are held against that. */
+    const struct attn_array *q = &r->input[Q], *keys = &r->input[K];
+    if (q->data && q->rank == 4) {
+        p->batch = q->shape[0];
+        p->heads = q->shape[1];
+        p->n_q = q->shape[2];
+    }
+    if (keys->data && keys->rank == 4) {
+        p->kv_heads = keys->shape[1];
+        p->n_k = keys->shape[2];
+    }
+    for (int k = 0; k < INPUTS; k++) {
+        const char *path = file_path(r, r->options->in_dir, input_names[k]);
+        if (missing[k]) {
+            complain(r->options, "%s: no such file; it holds %s, shape %s", path, input_names[k], shape_text(r, 4, expected[k]));
+            failed(r, STATUS_INPUT);
+            continue;
+        }
+        const struct attn_array *a = &r->input[k];
+        if (!a->data || !check_shape(r, input_names[k], a, 4, expected[k], k == V ? "value_dim" : "head_dim")) continue;
+        bool empty = a->shape[0] == 0 || a->shape[1] == 0 || a->shape[2] == 0;
+        if (empty) {
+            complain(r->options, "%s: shape %s has no elements", path, shape_text(r, 4, a->shape));
+            failed(r, STATUS_INPUT);
+        } else if (!r->options->quiet) {
+            warn_not_finite(r, input_names[k], a);
+        }
+    }
+    if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
+        complain(r->options, "%s: %lld heads are no multiple of the %lld heads of k.npy", file_path(r, r->options->in_dir, "q"), (long long)p->heads,
+                 (long long)p->kv_heads);
+        failed(r, STATUS_INPUT);
+    }
+}
+
+/* ---- parameters ---- */
+
+static void set_pointer(struct run *r, const struct attn_param *p, const void *data)
+{
+    memcpy((char *)r->params + p->offset, &data, sizeof data);
+}
+
+static bool has_pointer(const struct run *r, const struct attn_param *p)
+{
+    const void *data;
+    memcpy(&data, (const char *)r->params + p->offset, sizeof data);
+    return data != NULL;
+}
+
+static void out_of_memory(struct run *r, const char *what, size_t bytes)
+{
+    complain(r->options, "out of memory: %s needs %zu bytes", what, bytes);
+    failed(r, STATUS_MACHINE);
+}
+
+/* What a seed can make; a file in DIR takes its place afterwards. */
+static void generate_params(struct run *r, uint64_t seed)
+{
+    size_t bytes = r->kernel->params_size();
+    r->generated = attn_alloc(bytes);
+    if (!r->generated) {
+        out_of_memory(r, "generating the parameters", bytes);
+        return;
+    }
+    int error = r->kernel->params_init(r->params, seed, r->generated);
+    if (error) {
+        complain(r->options, "the parameters cannot be generated: %s", attn_strerror(error));
+        failed(r, error == ATTN_EMEMORY ? STATUS_MACHINE : STATUS_INPUT);
+    }
+}
+
+static void read_params(struct run *r, const struct similarity *similarity)
+{
+    const struct attn_kernel *kernel = r->kernel;
+    r->params = attn_alloc(kernel->params_bytes);
+    if (!r->params) {
+        out_of_memory(r, "the table of parameters", kernel->params_bytes);
+        return;
+    }
+    if (kernel->params > 0 && (r->options->has_seed || similarity->has_seed)) generate_params(r, r->options->has_seed ? r->options->seed : similarity->seed);
+    for (int k = 0; k < kernel->params; k++) {
+        const struct attn_param *p = &kernel->param[k];
+        struct attn_array *a = &r->param[k];
+        if (!read_array(r, p->name, p->dtype, a)) {
+            if (has_pointer(r, p)) continue;
+            complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s", file_path(r, r->options->in_dir, p->name), p->name,
+                     shape_text(r, p->rank, p->shape), p->dtype == ATTN_I32 ? ", integers" : "", p->random ? ", which --seed N would generate" : "");
+            failed(r, STATUS_INPUT);
+        } else if (a->data && check_shape(r, p->name, a, p->rank, p->shape, NULL)) {
+            set_pointer(r, p, a->data);
+        }
+    }
+}
+
+/* ---- the call ---- */
+
+/* Where ids fall, and what to do. */
+static void explain_order(struct run *r)
+{
+    for (int k = 0; k < r->kernel->params; k++) {
+        const struct attn_array *a = &r->param[k];
+        if (a->dtype != ATTN_I32 || a->rank != 2) continue;
+        const int32_t *id = a->data;
+        int64_t at = 1, last = a->shape[0] * a->shape[1] - 1;
+        while (at < last && (at % a->shape[1] == 0 || id[at] >= id[at - 1])) at++;
+        complain(r->options, "%s: at [%lld, %lld] the id falls from %d to %d, and the linear form takes ids in ascending order",
+                 file_path(r, r->options->in_dir, r->kernel->param[k].name), (long long)(at / a->shape[1]), (long long)(at % a->shape[1]), (int)id[at - 1],
+                 (int)id[at]);
+        fprintf(
+            stderr,
+            "attnc: note: number those that stand together in the order they come; where an id comes again later, --set algorithm=quadratic takes any order\n");
+    }
+    failed(r, STATUS_INPUT);
+}
+
+static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
+{
+    const struct options *o = r->options;
+    const struct attn_kernel *kernel = r->kernel;
+    struct attn_problem filled, *p = &r->problem;
+    int error = attn_problem_check(p, kernel->head_dim, kernel->value_dim, &filled);
+    if (error) {
+        complain(o, "%s: %s", kernel->name, attn_strerror(error));
+        failed(r, STATUS_INPUT);
+        return;
+    }
+    struct stat info;
+    bool there = stat(o->out_dir, &info) == 0;
+    if (make_folders(o->out_dir, 0777) != 0) {
+        complain(o, "%s: %s", o->out_dir, strerror(errno));
+        failed(r, STATUS_MACHINE);
+        return;
+    }
+    struct attn_array out = {.dtype = kernel->dtype, .rank = 4, .shape = {p->batch, p->heads, p->n_q, kernel->value_dim}};
+    size_t out_bytes = (size_t)(p->batch * p->heads * p->n_q * kernel->value_dim) * attn_dtype_size(kernel->dtype);
+    p->workspace_bytes = kernel->workspace(p);
+    void *workspace = attn_alloc(p->workspace_bytes);
+    out.data = attn_alloc(out_bytes);
+    if (!workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
+    if (!out.data) out_of_memory(r, "out.npy", out_bytes);
+    if (workspace && out.data) {
+        double start = attn_seconds();
+        error = kernel->forward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out.data, workspace);
+        double seconds = attn_seconds() - start;
+        char message[256];
+        const char *path = file_path(r, o->out_dir, "out");
+        if (error == ATTN_EORDER) {
+            explain_order(r);
+            if (!there) (void)rmdir(o->out_dir);
+        } else if (error) {
+            complain(o, "%s: %s", kernel->name, attn_strerror(error));
+            failed(r, STATUS_INPUT);
+        } else if (attn_npy_write(path, &out, message, sizeof message) != 0) {
+            complain(o, "%s: %s", path, message);
+            failed(r, STATUS_MACHINE);
+        } else if (!o->quiet) {
+            int threads = kernel_threads(loaded, p->threads);
+            fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, out.shape), dtype_text(out.dtype), seconds < 1 ? 3 : 2,
+                    seconds < 1 ? 1e3 * seconds : seconds, seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
+        }
+    }
+    attn_free(workspace);
+    attn_free(out.data);
+}
+
+static enum status run_product(const struct options *o, struct product *product)
+{
+    struct loaded_kernel loaded;
+    enum status status = kernel_load(product->spec->name, product_source_here(product, o), product->header.data, o->quiet, &loaded);
+    if (status != STATUS_DONE) return status;
+    struct run run = {.options = o, .arena = product->arena, .kernel = loaded.kernel}, *r = &run;
+    r->param = arena_alloc(r->arena, sizeof *r->param * (size_t)(r->kernel->params + 1));
+    read_inputs(r);
+    read_params(r, &product->spec->similarity);
+    if (r->status == STATUS_DONE) call_kernel(r, &loaded);
+    for (int k = 0; k < INPUTS; k++) attn_array_free(&r->input[k]);
+    for (int k = 0; k < r->kernel->params; k++) attn_array_free(&r->param[k]);
+    attn_free(r->params);
+    attn_free(r->generated);
+    kernel_unload(&loaded);
+    return r->status;
+}
+
+int command_run(const struct options *o)
+{
+    if (o->files != 1 || !o->in_dir || !o->out_dir) {
+        complain(o, "run takes %s",
+                 o->files != 1 ? "one spec: attnc run SPEC.yaml --in DIR --out DIR"
+                 : !o->in_dir  ? "the folder of the arrays: --in DIR"
+                               : "a folder for out.npy: --out DIR");
+        return STATUS_USAGE;
+    }
+    enum status status = STATUS_DONE;
+    struct product *product = product_make(o->file[0], o, &status);
+    if (!product) return (int)status;
+    struct stat info;
+    if (stat(o->in_dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        complain(o, "%s: no such folder", o->in_dir);
+        status = STATUS_INPUT;
+    } else {
+        status = run_product(o, product);
+    }
+    product_free(product);
+    return (int)status;
+}

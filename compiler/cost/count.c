@@ -1,0 +1,608 @@
+/* What a call of a kernel has to do: FLOPs, scalar operations, bytes. The one place that counts, from the graph that the loops are made of. FLOPs are
+   useful ones; work and bytes are those of all that the loops visit.
+   A product counts a multiplication and an addition for every pair of query and key that its mask lets meet and that uses it, or for every key or
+   query; the sum of carried features counts as one more column of the state; features that are equal count once. Maps count as scalar operations. */
+#include "../compiler.h"
+
+#include "../../runtime/attnrt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double MOST_TESTS = 1 << 19;
+enum { MOST_REGIONS = 32, LEAST_QUERIES = 64, FIRST_QUERIES = 128, MOST_QUERIES = 1 << 21, MOST_FEATURES = 1 << 20 };
+
+struct counter {
+    const struct compilation *c;
+    const struct graph *g;
+    struct module *m;
+    const struct problem_size *size;
+    struct ids ids;
+    int query, key, chunk; /* axes, or -1 */
+    int64_t extent[MAX_AXES];
+    double useful[MAX_AXES];     /* of constant axes: without features that are equal to others */
+    const struct expr **needed;  /* by value: where its points are used, NULL: nowhere */
+    bool *for_pairs, *for_state; /* by value of keys alone */
+    int regions;
+    struct region {
+        const struct expr *where;
+        double pairs; /* over the heads of a batch */
+    } region[MOST_REGIONS];
+    double pairs; /* that the sums over keys have, over all heads and batches */
+    double visited; /* by the loops: those, and what else is in their tiles */
+    int64_t document;
+    struct room {
+        struct attn_range *range;
+        int64_t count, capacity;
+    } reach, whole; /* of the query at hand */
+    bool exact;
+};
+
+/* ---- features that are equal ---- */
+
+/* A number that stands for an element: the same for the same one, and hardly for another. */
+static double stand_in(int of, const int64_t *sub, int rank)
+{
+    uint64_t x = (uint64_t)of + 1;
+    for (int k = 0; k < rank; k++) {
+        x = (x ^ (uint64_t)sub[k]) * UINT64_C(0x9E3779B97F4A7C15);
+        x ^= x >> 29;
+    }
+    return 0.5 + (double)((x * UINT64_C(0xBF58476D1CE4E5B9)) >> 11) / 9007199254740992.0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How many different expressions a map has along an axis, with the other indices at `other` where they go so far. */
+static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
+{
+    int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
+    double *all = malloc((size_t)extent * sizeof *all), operand[MAX_OPERANDS];
+    if (!all) return extent;
+    for (int a = 0; a < x->m->axes; a++) index[a] = other < x->extent[a] ? other : x->extent[a] - 1;
+    const struct environment env = {.operand = operand, .index = index, .size = x->extent};
+    for (int64_t f = 0; f < extent; f++) {
+        index[axis] = f;
+        for (int k = 0; k < v->operands; k++) {
+            const struct ref *r = &v->operand[k];
+            const struct value *of = &x->g->value[r->of];
+            int64_t sub[MAX_RANK], at = 0;
+            for (int s = 0; s < r->rank; s++) {
+                sub[s] = expr_eval_int(r->sub[s], &env);
+                at = at * x->extent[of->axes[s]] + sub[s];
+            }
+            operand[k] = of->op == GRAPH_TABLE ? of->data[at] : stand_in(r->of, sub, r->rank);
+        }
+        all[f] = expr_eval(v->expr, &env);
+    }
+    qsort(all, (size_t)extent, sizeof *all, ascending);
+    for (int64_t f = 0; f < extent; f++) different += f == 0 || fabs(all[f] - all[f - 1]) > 1e-12 * fabs(all[f]);
+    free(all);
+    return different;
+}
+
+/* Where features are made of others (rows of a packed power, say), it is the least of what any map over them has. */
+static void find_useful(struct counter *x)
+{
+    for (int a = 0; a < x->m->axes; a++) x->useful[a] = x->m->axis[a].source == SIZE_CONSTANT ? (double)x->m->axis[a].extent : 1;
+    for (int n = 0; n < x->g->values; n++) {
+        const struct value *v = &x->g->value[n];
+        if (v->op != GRAPH_MAP) continue;
+        for (int k = 0; k < v->rank; k++) {
+            int a = v->axes[k];
+            bool made = false;
+            if (x->m->axis[a].source != SIZE_CONSTANT || x->m->axis[a].extent > MOST_FEATURES) continue;
+            for (int o = 0; o < v->operands; o++)
+                for (int s = 0; s < v->operand[o].rank; s++) made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
+            if (!made) continue;
+            /* a choice by position may have nothing at the first ones */
+            double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
+            if (there > here) here = there;
+            if (here < x->useful[a]) x->useful[a] = here;
+        }
+    }
+}
+
+/* ---- which points are used ---- */
+
+static bool has_axis(const struct value *v, int axis)
+{
+    return axis >= 0 && value_has_axis(v, axis);
+}
+
+static bool of_pairs(const struct counter *x, const struct value *v)
+{
+    return has_axis(v, x->query) && has_axis(v, x->key);
+}
+
+static void need(struct counter *x, int v, const struct expr *where)
+{
+    const struct expr *before = x->needed[v];
+    if (!of_pairs(x, &x->g->value[v])) where = expr_int(x->m, 1);
+    x->needed[v] = before ? expr_make(x->m, EXPR_OR, before, where, NULL) : where;
+}
+
+static const struct expr *both(const struct counter *x, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, EXPR_AND, a, b, NULL);
+}
+
+/* A choice between two operands by position uses each of them on its side. */
+static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
+{
+    if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
+    if (e->op == EXPR_SELECT && !expr_has(e->arg[0], EXPR_OPERAND) && e->arg[0]->type == TYPE_BOOL) {
+        need_operands(x, v, e->arg[1], both(x, where, e->arg[0]));
+        need_operands(x, v, e->arg[2], both(x, where, expr_make(x->m, EXPR_NOT, e->arg[0], NULL, NULL)));
+        return;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++) need_operands(x, v, e->arg[k], where);
+}
+
+/* Whether the value sums keys up for no query in particular. */
+static bool is_state(const struct counter *x, const struct value *v)
+{
+    bool keys = false;
+    if (v->op != GRAPH_REDUCE && v->op != GRAPH_CONTRACT) return false;
+    for (int k = 0; k < v->operands; k++) keys |= x->key >= 0 && ref_uses_axis(&v->operand[k], x->key);
+    return keys && !has_axis(v, x->key) && !has_axis(v, x->query);
+}
+
+static void find_needed(struct counter *x)
+{
+    const struct graph *g = x->g;
+    for (int o = 0; o < g->outputs; o++) need(x, g->output[o].value, expr_int(x->m, 1));
+    for (int n = g->values - 1; n >= 0; n--) {
+        const struct value *v = &g->value[n];
+        if (!x->needed[n]) continue;
+        bool keys_alone = has_axis(v, x->key) && !has_axis(v, x->query), state = is_state(x, v);
+        for (int k = 0; k < v->operands; k++) {
+            x->for_pairs[v->operand[k].of] |= keys_alone ? x->for_pairs[n] : !state;
+            x->for_state[v->operand[k].of] |= keys_alone ? x->for_state[n] : state;
+        }
+        if (v->op == GRAPH_MAP) need_operands(x, v, v->expr, x->needed[n]);
+        const struct expr *where = v->where ? both(x, x->needed[n], v->where) : x->needed[n];
+        for (int k = 0; k < v->operands && v->op != GRAPH_MAP; k++) need(x, v->operand[k].of, where);
+    }
+}
+
+/* ---- how many points a region has ---- */
+
+struct row {
+    int64_t index[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES];
+    struct environment env;
+};
+
+static struct row *row_start(struct counter *x, struct row *r)
+{
+    *r = (struct row){0};
+    for (int a = 0; a < x->m->axes; a++) r->hi[a] = 1;
+    r->env = (struct environment){.index = r->index, .size = x->extent, .lo = r->lo, .hi = r->hi, .ids = &x->ids};
+    return r;
+}
+
+static void row_set(struct row *r, int axis, int64_t at)
+{
+    if (axis < 0) return;
+    r->index[axis] = r->lo[axis] = at;
+    r->hi[axis] = at + 1;
+}
+
+/* A region whose ranges of keys are known, and room for them. */
+struct solved {
+    const struct expr *where;
+    struct ranges some, every;
+};
+
+static void solve(const struct counter *x, const struct expr *where, struct solved *s)
+{
+    s->where = where;
+    region_ranges(x->m, where, x->key, false, &s->some);
+    region_ranges(x->m, where, x->key, true, &s->every);
+    if (expr_reads_ids(where)) s->every.count = 0; /* these say when they hold, of a tile */
+}
+
+static void add_range(struct room *room, int64_t from, int64_t to)
+{
+    if (room->count == room->capacity) {
+        int64_t capacity = 2 * room->capacity + MAX_RANGES;
+        struct attn_range *more = realloc(room->range, (size_t)capacity * sizeof *more);
+        if (!more) return;
+        room->range = more;
+        room->capacity = capacity;
+    }
+    room->range[room->count++] = (struct attn_range){from, to};
+}
+
+/* The ranges that a row has between two keys. Of blocks drawn at random each is asked for. */
+static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from, int64_t to, struct room *out,
+                       int64_t *tests)
+{
+    out->count = 0;
+    for (int k = 0; k < ranges->count; k++) {
+        const struct range *range = &ranges->range[k];
+        int64_t first = range->from ? expr_eval_int(range->from, &r->env) : from, end = range->to ? expr_eval_int(range->to, &r->env) : to, block = 1;
+        const struct expr *position = NULL;
+        if (first < from) first = from;
+        if (end > to) end = to;
+        bool blocks = range->drawn && floor_quotient(x->m, range->drawn->arg[1], &position, &block) && position->op == EXPR_INDEX;
+        if (!range->drawn || (!blocks && !every)) add_range(out, first, end);
+        for (int64_t j = first; j < end && blocks; j = (j / block + 1) * block) {
+            int64_t next = (j / block + 1) * block;
+            row_set(r, x->key, j);
+            ++*tests;
+            if (expr_eval_int(range->drawn, &r->env)) add_range(out, j, next < end ? next : end);
+        }
+    }
+    out->count = attn_union(out->range, out->count, from, to);
+}
+
+/* Keys of the region between two, for one query; those that the ranges leave open are tested. */
+static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to, int64_t *tests)
+{
+    int64_t keys = 0, w = 0;
+    ranges_now(x, &s->some, false, r, from, to, &x->reach, tests);
+    ranges_now(x, &s->every, true, r, from, to, &x->whole, tests);
+    for (int64_t k = 0; k < x->reach.count; k++)
+        for (int64_t j = x->reach.range[k].from; j < x->reach.range[k].to;) {
+            while (w < x->whole.count && x->whole.range[w].to <= j) w++;
+            if (w < x->whole.count && x->whole.range[w].from <= j) {
+                int64_t end = x->whole.range[w].to < x->reach.range[k].to ? x->whole.range[w].to : x->reach.range[k].to;
+                keys += end - j;
+                j = end;
+                continue;
+            }
+            row_set(r, x->key, j++);
+            keys += expr_eval_int(s->where, &r->env) != 0;
+            ++*tests;
+        }
+    return keys;
+}
+
+/* How many queries stand for their neighbours as well: 1, or so many that each takes its part of what may be spent. */
+static int64_t step_of(struct counter *x, double spent_each)
+{
+    int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MOST_TESTS) + n / MOST_QUERIES;
+    if (step > 1 && n / step < LEAST_QUERIES) step = n / LEAST_QUERIES > 1 ? n / LEAST_QUERIES : 1;
+    x->exact &= step == 1;
+    return step;
+}
+
+/* One of the queries from `i` on that stands for all of them: not always the same place, for masks have periods. */
+static int64_t chosen(int64_t i, int64_t part)
+{
+    return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % part;
+}
+
+/* The pairs of one head. */
+static double pairs_of_head(struct counter *x, const struct expr *where, struct row *r)
+{
+    struct solved s;
+    int64_t n = x->size->n_q, keys = x->size->n_k, tests = 0, tried = 0;
+    solve(x, where, &s);
+    for (int64_t i = n / 32; i < n && (double)tests < MOST_TESTS; i += n / 16 + 1, tried++) {
+        row_set(r, x->query, i);
+        keys_of_row(x, &s, r, 0, keys, &tests);
+    }
+    int64_t step = step_of(x, (double)tests / (double)(tried ? tried : 1));
+    double pairs = 0;
+    for (int64_t i = 0, part; i < n; i += part) {
+        part = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step; /* the first ones may see all */
+        row_set(r, x->query, chosen(i, part));
+        pairs += (double)part * (double)keys_of_row(x, &s, r, 0, keys, &tests);
+    }
+    return pairs;
+}
+
+/* ---- regions that read ids: for a query, and keys of one id, they are regions that read none ---- */
+
+/* Whether ids are read of a key and of things that do not depend on the key alone. */
+static bool ids_are_plain(const struct counter *x, const struct expr *e)
+{
+    if (e->op == EXPR_ID) return e->arg[1] == expr_leaf(x->m, EXPR_INDEX, x->key) || !(expr_axes(e->arg[1]) >> x->key & 1);
+    bool plain = true;
+    for (int k = 0; k < expr_arity(e->op); k++) plain &= ids_are_plain(x, e->arg[k]);
+    return plain;
+}
+
+/* The expression for the row's query and its key. */
+static const struct expr *with_ids(const struct counter *x, const struct expr *e, const struct row *r)
+{
+    if (!expr_reads_ids(e)) return e;
+    if (e->op == EXPR_ID) return expr_int(x->m, expr_eval_int(e, &r->env));
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_ids(x, e->arg[k], r);
+    return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
+}
+
+/* The ids that the expression reads for the row's query, as one number. */
+static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
+{
+    if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1)) return (hash ^ (uint64_t)expr_eval_int(e, &r->env)) * UINT64_C(0x9E3779B97F4A7C15);
+    for (int k = 0; k < expr_arity(e->op); k++) hash = ids_of_row(x, e->arg[k], r, hash);
+    return hash;
+}
+
+static double pairs_with_ids(struct counter *x, const struct expr *where, struct row *r)
+{
+    enum { MOST_SOLVED = 8 };
+    int64_t n = x->size->n_q, keys = x->size->n_k, document = x->document, runs = (keys - 1) / document + 1, found = 0, tests = 0;
+    struct solved solved[MOST_SOLVED];
+    struct reached {
+        const struct solved *by;
+        int64_t run;
+    } *reached = malloc((size_t)runs * sizeof *reached);
+    int known = 0;
+    uint64_t ids = 0;
+    double pairs = 0;
+    /* all queries with the same ids have the same keys to look at */
+    int64_t step = step_of(x, (double)runs * (double)runs > MOST_TESTS * (double)n ? (double)runs : (double)runs * (double)runs / (double)n);
+    for (int64_t i = 0; i < n && reached; i += step) {
+        int64_t part = n - i < step ? n - i : step;
+        row_set(r, x->query, chosen(i, part));
+        uint64_t now = ids_of_row(x, where, r, 1);
+        if (i == 0 || now != ids) {
+            found = 0;
+            for (int64_t run = 0; run < runs; run++) {
+                int k = 0;
+                row_set(r, x->key, run * document);
+                const struct expr *here = with_ids(x, where, r);
+                if (here->op == EXPR_INT && !here->integer) continue;
+                while (k < known && solved[k].where != here) k++;
+                if (k == known && known < MOST_SOLVED) solve(x, here, &solved[known++]);
+                if (k == MOST_SOLVED) { /* too many kinds */
+                    free(reached);
+                    return pairs_of_head(x, where, r);
+                }
+                reached[found++] = (struct reached){&solved[k], run};
+            }
+            ids = now;
+        }
+        for (int64_t k = 0; k < found; k++) {
+            int64_t from = reached[k].run * document, to = keys - from < document ? keys : from + document;
+            pairs += (double)part * (double)keys_of_row(x, reached[k].by, r, from, to, &tests);
+        }
+    }
+    free(reached);
+    return pairs;
+}
+
+/* Over the heads of a batch; the ids of all batches are the same. */
+static double pairs_of(struct counter *x, const struct expr *where)
+{
+    for (int k = 0; k < x->regions; k++)
+        if (x->region[k].where == where) return x->region[k].pairs;
+    uint32_t axes = expr_axes(where);
+    double pairs = 0, alike = 1;
+    int64_t turns[2] = {1, 1};
+    int axis[2] = {-1, -1};
+    for (int a = 0; a < x->m->axes; a++) {
+        enum size_source source = x->m->axis[a].source;
+        if (source != SIZE_KV_HEADS && source != SIZE_MEMBERS) continue;
+        bool members = source == SIZE_MEMBERS;
+        if (axes >> a & 1) {
+            axis[members] = a;
+            turns[members] = x->extent[a];
+        } else {
+            alike *= (double)x->extent[a];
+        }
+    }
+    if (where->op == EXPR_INT) {
+        pairs = where->integer ? (double)x->size->n_q * (double)x->size->n_k : 0;
+    } else {
+        struct row r;
+        bool plain = expr_reads_ids(where) && ids_are_plain(x, where);
+        row_start(x, &r);
+        for (int64_t g = 0; g < turns[0]; g++)
+            for (int64_t m = 0; m < turns[1]; m++) {
+                row_set(&r, axis[0], g);
+                row_set(&r, axis[1], m);
+                pairs += plain ? pairs_with_ids(x, where, &r) : pairs_of_head(x, where, &r);
+            }
+    }
+    if (x->regions < MOST_REGIONS) x->region[x->regions++] = (struct region){where, pairs * alike};
+    return pairs * alike;
+}
+
+/* Keys that come into a state: each when it first can, at the beginning of the chunk after its own. */
+static double keys_of(struct counter *x, const struct expr *where)
+{
+    if (!where || where->op == EXPR_INT) return (double)x->size->n_k;
+    struct row r;
+    int64_t length = x->chunk >= 0 ? x->m->axis[x->chunk].extent : 1, keys = 0;
+    row_start(x, &r);
+    for (int64_t j = 0; j < x->size->n_k; j++) {
+        row_set(&r, x->key, j);
+        row_set(&r, x->chunk, j / length + 1);
+        keys += expr_eval_int(where, &r.env) != 0;
+    }
+    return (double)keys;
+}
+
+/* ---- a value ---- */
+
+static int operations(const struct expr *e)
+{
+    int count = expr_arity(e->op) > 0;
+    for (int k = 0; k < expr_arity(e->op); k++) count += operations(e->arg[k]);
+    return count;
+}
+
+/* Every axis of a value and of what it is computed from. */
+static uint32_t axes_around(const struct value *v)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
+    for (int k = 0; k < v->operands; k++)
+        for (int s = 0; s < v->operand[k].rank; s++)
+            if (ref_axis(&v->operand[k], s) >= 0) axes |= UINT32_C(1) << ref_axis(&v->operand[k], s);
+    return axes;
+}
+
+static double constants(const struct counter *x, uint32_t axes)
+{
+    double product = 1;
+    for (int a = 0; a < x->m->axes; a++)
+        if (axes >> a & 1) product *= x->useful[a];
+    return product;
+}
+
+/* Points of the run-time axes that are used, and into *met how many are computed. */
+static double points(struct counter *x, int n, uint32_t axes, double *met)
+{
+    const struct value *v = &x->g->value[n];
+    const struct problem_size *size = x->size;
+    bool query = x->query >= 0 && axes >> x->query & 1, key = x->key >= 0 && axes >> x->key & 1, members = false, heads = false;
+    for (int a = 0; a < x->m->axes; a++) {
+        members |= (axes >> a & 1) && x->m->axis[a].source == SIZE_MEMBERS;
+        heads |= (axes >> a & 1) && x->m->axis[a].source == SIZE_KV_HEADS;
+    }
+    double batch = (double)size->batch, each = heads || members ? batch * (double)size->kv_heads : 1;
+    if (members) each *= (double)size->members;
+    if (query && key) {
+        const struct expr *where = of_pairs(x, v) || !v->where ? x->needed[n] : v->where;
+        *met = x->visited; /* kernels compute what a choice takes for all pairs of a tile */
+        return pairs_of(x, where) * batch;
+    }
+    if (key) {
+        double once = each * (is_state(x, v) ? keys_of(x, v->where) : (double)size->n_k);
+        *met = (x->for_state[n] || is_state(x, v) ? once : 0);
+        double tiles = x->visited / (double)x->c->tile_q;
+        if (x->for_pairs[n] && !is_state(x, v)) *met += tiles > once ? tiles : once;
+        return once;
+    }
+    return *met = query ? each * (double)size->n_q : 1;
+}
+
+/* ---- bytes ---- */
+
+/* Moved to and from memory: everything once; but keys and values once for each tile of queries where those that a query sees do not stay in a cache. */
+static double bytes_of(const struct counter *x, int64_t cache)
+{
+    const struct problem_size *size = x->size;
+    const struct spec *spec = x->c->spec;
+    double element = dtype_bytes(spec->dtype), param = dtype_bytes(dtype_of_sums(spec->dtype)), heads = (double)(size->batch * size->kv_heads),
+           row = element * (double)(spec->head_dim + spec->value_dim);
+    double queries = heads * (double)size->members * (double)size->n_q, once = heads * (double)size->n_k, keys = once;
+    double tiles = x->visited / (double)x->c->tile_q;
+    if (queries > 0 && x->visited / queries * row > (double)cache && tiles > once) keys = tiles;
+    double bytes = (queries + keys) * row;
+    for (int n = 0; n < x->g->values; n++) {
+        const struct value *v = &x->g->value[n];
+        if (v->op != GRAPH_PARAM) continue;
+        double count = 1;
+        for (int k = 0; k < v->rank; k++) count *= (double)x->extent[v->axes[k]];
+        bytes += of_pairs(x, v) ? x->visited * param : count * (v->integers ? 4 : param);
+    }
+    return bytes;
+}
+
+/* ---- all together ---- */
+
+/* How many pairs meet: those of the sums over the keys of a query. */
+static void find_pairs(struct counter *x)
+{
+    for (int n = 0; n < x->g->values; n++) {
+        const struct value *v = &x->g->value[n];
+        bool keys = false;
+        if (!x->needed[n] || v->op == GRAPH_MAP || !has_axis(v, x->query) || has_axis(v, x->key)) continue;
+        for (int k = 0; k < v->operands; k++) keys |= x->key >= 0 && ref_uses_axis(&v->operand[k], x->key);
+        double pairs = keys ? pairs_of(x, v->where ? v->where : expr_int(x->m, 1)) * (double)x->size->batch : 0;
+        if (pairs > x->pairs) x->pairs = pairs;
+    }
+}
+
+/* Ids in runs of `document` positions, the same for every batch. */
+static void make_ids(struct counter *x)
+{
+    double *id = NULL;
+    for (int n = 0; n < x->g->values; n++) {
+        const struct value *v = &x->g->value[n];
+        if (!v->integers) continue;
+        if (!id) {
+            id = arena_alloc(x->m->arena, (size_t)x->size->n_k * sizeof *id);
+            for (int64_t k = 0; k < x->size->n_k; k++) {
+                int64_t number = k / x->document;
+                id[k] = (double)number;
+            }
+        }
+        ids_add(&x->ids, v->name, id, 1, x->size->n_k);
+    }
+}
+
+void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out)
+{
+    struct counter counter =
+                       {.c = c, .g = c->graph, .m = c->graph->module, .size = size, .query = -1, .key = -1, .chunk = -1, .document = document, .exact = true},
+                   *x = &counter;
+    for (int a = 0; a < x->m->axes; a++) {
+        x->extent[a] = axis_extent(x->m, a, size);
+    }
+    struct roles roles;
+    roles_of(x->g, 0, &roles);
+    x->query = roles.lane;
+    x->key = roles.stream;
+    x->chunk = roles.chunk;
+    size_t values = (size_t)x->g->values;
+    x->needed = calloc(values, sizeof *x->needed);
+    x->for_pairs = calloc(2 * values, sizeof *x->for_pairs);
+    x->for_state = x->for_pairs + values;
+    *out = (struct counts){.exact = true};
+    if (x->needed && x->for_pairs) {
+        make_ids(x);
+        find_useful(x);
+        find_needed(x);
+        find_pairs(x);
+        struct visited visited;
+        count_visits(c->loops, size, &x->ids, &visited);
+        x->visited = visited.pairs;
+        out->tiles = visited.tiles;
+        x->exact &= visited.exact;
+        for (int n = 0; n < x->g->values; n++) {
+            const struct value *v = &x->g->value[n];
+            if (!x->needed[n] || !v->operands) continue;
+            uint32_t axes = axes_around(v);
+            double met, here = points(x, n, axes, &met), around = constants(x, axes);
+            bool product = v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM && is_state(x, v));
+            out->flops += product ? 2 * around * here : 0;
+            out->scalars += product ? 0 : here * around * (v->op == GRAPH_MAP ? operations(v->expr) : 1);
+            out->work += met * value_work(x->g, v);
+        }
+        out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
+        if (loops_paired(c->loops)) out->work -= x->visited * work_saved_by_bf16(c);
+        out->pairs = x->pairs;
+        out->visited = x->visited;
+        out->bytes = bytes_of(x, cache);
+        out->once = bytes_of(x, INT64_MAX);
+        out->exact = x->exact;
+    }
+    free(x->needed);
+    free(x->for_pairs);
+    free(x->reach.range);
+    free(x->whole.range);
+}
+
+void count_pair(const struct graph *g, long long *products, long long *scalars)
+{
+    const struct module *m = g->module;
+    struct roles roles;
+    roles_of(g, 0, &roles);
+    *products = *scalars = 0;
+    for (int n = 0; n < g->values; n++) {
+        const struct value *v = &g->value[n];
+        uint32_t around = axes_around(v), own = 0;
+        long long product = 2;
+        for (int k = 0; k < v->rank; k++) own |= UINT32_C(1) << v->axes[k];
+        if (!v->operands || roles.lane < 0 || roles.stream < 0 || !(own >> roles.lane & 1) || !(around >> roles.stream & 1)) continue;
+        for (int a = 0; a < m->axes; a++)
+            if ((around >> a & 1) && m->axis[a].source == SIZE_CONSTANT) product *= m->axis[a].extent;
+        if (v->op == GRAPH_CONTRACT) *products += product;
+        if (v->op == GRAPH_MAP) *scalars += operations(v->expr);
+        if (v->op == GRAPH_REDUCE) *scalars += 1;
+    }
+}

@@ -1,0 +1,175 @@
+/* The cost model: work in units of a FLOP of a product that fills the machine. From it follow the length where the linear form overtakes the
+   quadratic one, and the length of a chunk where the spec leaves it open. */
+#include "../knobs.h"
+
+/* What a scalar operation of a map costs, an exponential or the like, an element of a state when a chunk is folded into it, and where a
+   state is the sum of some recent chunks, of each of these. Measured on a
+   machine with 64-byte vectors whose products reach 85% of its peak: maps go through memory, folds read and write five numbers. */
+static const double MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8, RECENT_COST = 2;
+
+static double map_cost(const struct expr *e)
+{
+    if (e->type != TYPE_REAL || expr_arity(e->op) == 0) return 0;
+    bool function = e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_LOG || e->op == EXPR_TANH || e->op == EXPR_SIN || e->op == EXPR_COS ||
+                    e->op == EXPR_POW;
+    double cost = function ? FUNCTION_COST : MAP_COST;
+    for (int k = 0; k < expr_arity(e->op); k++) cost += map_cost(e->arg[k]);
+    return cost;
+}
+
+/* Work for one point of the run-time axes of a value and what it is computed from; sets which of queries and keys those have. */
+static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query, bool *key)
+{
+    const struct module *m = g->module;
+    uint32_t axes = 0;
+    double cost = v->op == GRAPH_MAP ? map_cost(v->expr) : v->op == GRAPH_CONTRACT ? 2 : MAP_COST;
+    for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
+    for (int k = 0; k < v->operands; k++)
+        for (int s = 0; s < v->operand[k].rank; s++)
+            if (ref_axis(&v->operand[k], s) >= 0) axes |= UINT32_C(1) << ref_axis(&v->operand[k], s);
+    *query = *key = false;
+    for (int a = 0; a < m->axes; a++) {
+        if (!(axes >> a & 1)) continue;
+        if (m->axis[a].source == SIZE_CONSTANT) cost *= (double)m->axis[a].extent;
+        *query |= a == roles->lane;
+        *key |= a == roles->stream;
+    }
+    return v->operands ? cost : 0;
+}
+
+double value_work(const struct graph *g, const struct value *v)
+{
+    const struct roles none = {-1, -1, -1};
+    bool query, key;
+    return value_cost(g, &none, v, &query, &key);
+}
+
+struct work {
+    double pair, query, key, state; /* elements of the states */
+};
+
+static struct work work_of(const struct graph *g)
+{
+    struct work work = {0, 0, 0, 0};
+    struct roles roles;
+    roles_of(g, 0, &roles);
+    for (int v = 0; v < g->values; v++) {
+        bool query, key;
+        double cost = value_cost(g, &roles, &g->value[v], &query, &key);
+        *(query && key ? &work.pair : query ? &work.query : &work.key) += query || key ? cost : 0;
+    }
+    return work;
+}
+
+bool graph_has_pairs(const struct graph *g)
+{
+    return work_of(g).pair > 0;
+}
+
+static double length_of_chunk(const struct compilation *c)
+{
+    const struct module *m = c->graph->module;
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_CHUNKS) return (double)m->axis[a].extent;
+    return 0;
+}
+
+double fold_work(const struct compilation *c)
+{
+    double elements = (double)c->features * (double)(c->spec->value_dim + 1), chunk = length_of_chunk(c);
+    return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->reach) * elements / chunk : 0;
+}
+
+double linear_cost(const struct compilation *c)
+{
+    struct work work = work_of(c->graph);
+    return work.key + work.query + fold_work(c) + c->near_keys * work.pair;
+}
+
+/* Work for a query that meets so many keys; keys are prepared anew for every tile of queries. */
+static double quadratic_cost(const struct compilation *c, double keys)
+{
+    struct work work = work_of(c->graph);
+    return work.query + keys * (work.pair + work.key / (double)c->tile_q);
+}
+
+/* Half of the work for a query and key in products of pairs of bf16, which take half the time. */
+static double saved_by_bf16(const struct loops *l, const struct stmt *s)
+{
+    double saved = 0;
+    for (; s; s = s->next) {
+        saved += saved_by_bf16(l, s->body);
+        if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired) continue;
+        const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis];
+        saved += (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
+    }
+    return saved;
+}
+
+double work_saved_by_bf16(const struct compilation *c)
+{
+    return saved_by_bf16(c->loops, c->loops->body);
+}
+
+static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double saved)
+{
+    /* a query that sees the keys up to its own meets half of them */
+    double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, alone = quadratic_cost(quadratic, 0);
+    double length = (linear_cost(linear) - alone) / (quadratic_cost(quadratic, seen) - alone - seen * saved);
+    return length < 1 ? 1 : (int64_t)length + 1;
+}
+
+int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
+{
+    return crossover(quadratic, linear, work_saved_by_bf16(quadratic));
+}
+
+const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
+{
+    const struct graph *g = linear->graph;
+    double window = linear->reach ? (double)linear->reach * length_of_chunk(linear) + linear->near_keys : 0;
+    if (linear->reach && linear_cost(linear) >= quadratic_cost(quadratic, window))
+        return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
+    long long length = (long long)crossover(quadratic, linear, 0); /* on any machine */
+    for (int v = 0; v < g->values; v++) { /* a state of the first so many keys */
+        const struct expr *where = g->value[v].where;
+        if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length) continue;
+        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most", length,
+                            (long long)where->arg[1]->integer);
+    }
+    return NULL;
+}
+
+int64_t chunk_length(double features, double columns, double pair)
+{
+    int64_t best = 16;
+    double least = 0;
+    for (int64_t length = best; length <= 256; length *= 2) {
+        /* short products keep less of the machine busy */
+        double cost = features * columns * (FOLD_COST + 12) / (double)length + (double)length / 2 * pair;
+        if (length == 16 || cost < least) {
+            best = length;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->linear || length_of_chunk(x->linear) < 1) return "it has no linear form with chunks";
+    if (!x->linear->open_chunk) return "'block' and the mask say how long its chunks are";
+    knob_values(knob, (int64_t)length_of_chunk(x->linear), 5, (const int64_t[]){32, 64, 128, 256, 512});
+    return NULL;
+}
+
+/* At one length a crossover is before or after it. */
+const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->quadratic || !x->linear) return "it has one form for all lengths";
+    if (x->keys)
+        knob_values(knob, x->form->linear ? 1 : NEVER, 2, (const int64_t[]){1, NEVER});
+    else
+        knob_values(knob, x->crossover, 2, (const int64_t[]){1, NEVER});
+    return NULL;
+}

@@ -1,0 +1,243 @@
+/* What the loops of a call visit: the tiles of keys that each tile of queries meets, by the bounds that the loops themselves have. Nothing is computed, and
+   where there are very many tiles of queries some stand for their neighbours. */
+#include "../compiler.h"
+
+#include "../../runtime/attnrt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* All iterations of a loop are looked at while they are no more than these; then the first ones, and some of the rest. Where each tile of keys is asked
+   whether it is left out, so many are. */
+enum { MOST_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MOST_ASKED = 1 << 17 };
+
+struct walk {
+    const struct loops *l;
+    struct module *m;
+    int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
+    struct environment env;
+    uint32_t named; /* the axes that the bounds of some loop name */
+    int query;      /* the axis that a loop over queries is open for, or -1 */
+    struct attn_range *range;
+    int64_t ranges, room;
+    struct visited *out;
+};
+
+/* ---- the ranges of a loop over keys ---- */
+
+static struct attn_range *more_ranges(struct walk *w, int64_t count)
+{
+    if (w->ranges + count > w->room) {
+        int64_t room = 2 * (w->ranges + count);
+        struct attn_range *grown = realloc(w->range, (size_t)room * sizeof *grown);
+        if (!grown) return NULL;
+        w->range = grown;
+        w->room = room;
+    }
+    return w->range + w->ranges;
+}
+
+/* The blocks drawn for those blocks of queries that the tile touches, as the runtime gives them to a kernel. */
+static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
+{
+    const struct expr *position;
+    int64_t block = 1;
+    floor_quotient(w->m, drawn->arg[1], &position, &block);
+    struct attn_draw lists = {.seed = drawn->draw->seed, .count = drawn->draw->count, .upto = drawn->draw->upto};
+    lists.among = expr_eval_int(drawn->arg[2], &w->env);
+    lists.first = expr_eval_int(expr_extreme(w->m, drawn->arg[0], false), &w->env);
+    lists.last = expr_eval_int(expr_extreme(w->m, drawn->arg[0], true), &w->env);
+    int64_t blocks = lists.last - lists.first + 1;
+    if (blocks < 1) return;
+    lists.list = malloc((size_t)(blocks * (lists.count + 1)) * sizeof *lists.list);
+    struct attn_range *at = more_ranges(w, blocks * lists.count);
+    if (lists.list && at) {
+        attn_draw(&lists);
+        w->ranges += attn_drawn_ranges(&lists, block, from, to, false, at);
+    }
+    free(lists.list);
+}
+
+static void find_ranges(struct walk *w, const struct stmt *s)
+{
+    int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
+    w->ranges = 0;
+    for (int k = 0; k < s->ranges; k++) {
+        int64_t first = expr_eval_int(s->range[k].from, &w->env), end = expr_eval_int(s->range[k].to, &w->env);
+        struct attn_range *at = more_ranges(w, 1);
+        if (s->range[k].drawn)
+            drawn_ranges(w, s->range[k].drawn, first, end);
+        else if (at)
+            w->range[w->ranges++] = (struct attn_range){first, end};
+    }
+    struct attn_range *all = more_ranges(w, 1);
+    if (s->ranges == 0 && all) w->range[w->ranges++] = (struct attn_range){from, to};
+    w->ranges = attn_union(w->range, w->ranges, from, to);
+}
+
+/* ---- tiles of keys ---- */
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return (a % b + b) % b;
+}
+
+static int64_t indices(int64_t from, int64_t to, int64_t stride)
+{
+    return from < to ? (to - from - 1) / stride + 1 : 0;
+}
+
+/* The queries of the current tile. */
+static int64_t queries(const struct walk *w)
+{
+    return indices(w->lo[w->query], w->hi[w->query], w->stride[w->query]);
+}
+
+/* The tiles over from <= x < to, each asked about where some are left out. */
+static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, double weight)
+{
+    int64_t stride = stmt_stride(s), all = indices(from, to, stride);
+    double each = weight * (double)queries(w);
+    if (!s->when) {
+        w->out->pairs += each * (double)all;
+        w->out->tiles += each * (double)((all + s->step - 1) / s->step);
+        return;
+    }
+    for (int64_t n = 0; n < all; n += s->step) {
+        int64_t here = all - n < s->step ? all - n : s->step;
+        w->lo[s->axis] = from + n * stride;
+        w->hi[s->axis] = from + (n + here - 1) * stride + 1;
+        if (!expr_eval_int(s->when, &w->env)) continue;
+        w->out->pairs += each * (double)here;
+        w->out->tiles += each;
+    }
+}
+
+static void visit_keys(struct walk *w, const struct stmt *s, double weight)
+{
+    find_ranges(w, s);
+    for (int64_t k = 0; k < w->ranges; k++) {
+        int64_t from = w->range[k].from, to = w->range[k].to;
+        if (s->period == 0) {
+            visit_tiles(w, s, from, to, weight);
+            continue;
+        }
+        int64_t first = from + floor_mod(expr_eval_int(s->phase, &w->env) - from, s->period);
+        for (int64_t n = 0; n < s->run && s->apart; n++) visit_tiles(w, s, first + n < from + s->period ? first + n : first + n - s->period, to, weight);
+        for (int64_t x = first - s->period; x < to && !s->apart; x += s->period)
+            visit_tiles(w, s, x < from ? from : x, x + s->run < to ? x + s->run : to, weight);
+    }
+}
+
+/* ---- loops around them ---- */
+
+static void walk(struct walk *w, const struct stmt *s, double weight);
+
+/* Iteration n of a loop: false where that is empty. */
+static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t n)
+{
+    int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride, end = first + (s->step - 1) * stride + 1;
+    w->lo[s->axis] = w->index[s->axis] = first;
+    w->hi[s->axis] = end < to ? end : to;
+    w->stride[s->axis] = stride;
+    return first < to;
+}
+
+/* One of a group that stands for all of it: not always the same place, for masks have periods. */
+static int64_t chosen(int64_t n, int64_t group)
+{
+    return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
+}
+
+/* The tiles of keys of the loops inside that are asked whether they are left out. */
+static int64_t asked(const struct walk *w, const struct stmt *s)
+{
+    int64_t count = 0;
+    for (; s; s = s->next) count += (s->op == LOOPS_FOR && s->when ? w->size[s->axis] / s->step + 1 : 0) + asked(w, s->body);
+    return count;
+}
+
+static void iterate(struct walk *w, const struct stmt *s, double weight)
+{
+    int64_t lo = w->lo[s->axis], hi = w->hi[s->axis], stride = w->stride[s->axis], query = w->query;
+    int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
+    int64_t iterations = to > from ? (to - from - 1) / (s->step * stmt_stride(s)) * stmt_stride(s) + stmt_stride(s) : 0, most = MOST_ITERATIONS;
+    int64_t each = asked(w, s->body);
+    if (each * most > MOST_ASKED) most = MOST_ASKED / each;
+    if (most < 2 * FIRST_ITERATIONS) most = 2 * FIRST_ITERATIONS;
+    int64_t group = iterations > most ? (iterations - FIRST_ITERATIONS - 1) / (most - FIRST_ITERATIONS) + 1 : 1;
+    w->out->exact &= group == 1;
+    if (w->m->axis[s->axis].source == SIZE_N_Q) w->query = s->axis;
+    for (int64_t n = 0, part; n < iterations; n += part) {
+        part = n < FIRST_ITERATIONS ? 1 : iterations - n < group ? iterations - n : group;
+        if (set_tile(w, s, from, to, chosen(n, part))) walk(w, s->body, weight * (double)part);
+    }
+    w->query = (int)query;
+    w->lo[s->axis] = w->index[s->axis] = lo;
+    w->hi[s->axis] = hi;
+    w->stride[s->axis] = stride;
+}
+
+static void walk(struct walk *w, const struct stmt *s, double weight)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_IF) walk(w, s->body, weight);
+        if (s->op != LOOPS_FOR) continue;
+        switch (w->m->axis[s->axis].source) {
+        case SIZE_N_K:
+            if (w->query >= 0) visit_keys(w, s, weight);
+            break;
+        case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts meet the same pairs */
+        case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
+        case SIZE_KV_HEADS:
+        case SIZE_MEMBERS:
+            if (w->named >> s->axis & 1)
+                iterate(w, s, weight);
+            else
+                walk(w, s->body, weight * (double)w->size[s->axis]);
+            break;
+        case SIZE_CHUNKS:
+            if (s->window)
+                walk(w, s->body, weight);
+            else
+                iterate(w, s, weight);
+            break;
+        case SIZE_N_Q: iterate(w, s, weight); break;
+        }
+    }
+}
+
+static uint32_t axes_named(const struct expr *e)
+{
+    if (!e) return 0;
+    uint32_t axes = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
+    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_named(e->arg[k]);
+    return axes;
+}
+
+static uint32_t bounds_name(const struct stmt *s)
+{
+    uint32_t axes = 0;
+    for (; s; s = s->next) {
+        axes |= bounds_name(s->body);
+        if (s->op != LOOPS_FOR) continue;
+        axes |= axes_named(s->from) | axes_named(s->to) | axes_named(s->phase) | axes_named(s->when);
+        for (int k = 0; k < s->ranges; k++) axes |= axes_named(s->range[k].from) | axes_named(s->range[k].to) | axes_named(s->range[k].drawn);
+    }
+    return axes;
+}
+
+void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out)
+{
+    struct walk w = {.l = l, .m = l->module, .query = -1, .out = out, .named = bounds_name(l->body)};
+    *out = (struct visited){.exact = true};
+    for (int a = 0; a < w.m->axes; a++) {
+        w.size[a] = axis_extent(w.m, a, size);
+        bool whole = w.m->axis[a].source == SIZE_CHUNKS || w.m->axis[a].source == SIZE_CONSTANT;
+        w.hi[a] = whole ? w.size[a] : 1;
+        w.stride[a] = 1;
+    }
+    w.env = (struct environment){.index = w.index, .size = w.size, .lo = w.lo, .hi = w.hi, .ids = ids};
+    walk(&w, l->body, 1);
+    free(w.range);
+}

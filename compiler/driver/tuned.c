@@ -1,0 +1,81 @@
+/* --tuned: the schedule of SPEC.yaml from SPEC.tuned.yaml, and whether the two mean the same. */
+#include "../tune.h"
+
+#include <string.h>
+#include <unistd.h>
+
+const char *tuned_path(struct arena *arena, const char *spec)
+{
+    const char *slash = strrchr(spec, '/'), *dot = strrchr(slash ? slash + 1 : spec, '.');
+    const bool yaml = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    const int stem = yaml ? (int)(dot - spec) : (int)strlen(spec);
+    return arena_printf(arena, "%.*s.tuned%s", stem, spec, yaml ? dot : ".yaml");
+}
+
+static const char *meaning_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
+{
+    struct text t = {0}, graph = {0};
+    text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block, (long long)spec->head_dim,
+             (long long)spec->value_dim, spec->emit);
+    graph_print(g, &graph);
+    text_add(&t, "%s", strchr(graph.data, '\n')); /* the first line has the name */
+    const char *hash = hash_text(arena, t.data, t.length);
+    text_free(&graph);
+    text_free(&t);
+    return hash;
+}
+
+const char *product_meaning_hash(const struct product *p)
+{
+    return meaning_hash(p->arena, p->spec, p->graph);
+}
+
+const char *spec_meaning_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec)
+{
+    *spec = spec_read(arena, path, text, length, 0, NULL, d);
+    const struct graph *meaning = *spec ? build_graph(arena, *spec, d) : NULL;
+    return meaning ? meaning_hash(arena, *spec, meaning) : NULL;
+}
+
+/* The --set that says something of the schedule, or NULL. */
+static const char *set_schedule(const struct options *o)
+{
+    static const char key[] = "schedule";
+    for (int k = 0; k < o->sets; k++)
+        if (strncmp(o->set[k], key, sizeof key - 1) == 0 && strchr(".=", o->set[k][sizeof key - 1])) return o->set[k];
+    return NULL;
+}
+
+bool tuned_schedule(struct product *p, const char *spec, const struct options *o, struct diagnostics **d, enum status *status)
+{
+    const char *path = tuned_path(p->arena, spec), *set = set_schedule(o);
+    if (set) {
+        complain(o, "--tuned takes the schedule from %s, so --set %.100s goes without it", path, set);
+        *status = STATUS_USAGE;
+        return false;
+    }
+    if (access(path, F_OK) != 0) {
+        complain(o, "there is no %s, which --tuned takes the schedule from; 'attnc tune %s' makes it", path, spec);
+        *status = STATUS_INPUT;
+        return false;
+    }
+    struct text text = {0};
+    *status = read_spec_file(path, o, &text);
+    if (*status != STATUS_DONE) {
+        text_free(&text);
+        return false;
+    }
+    char *source = arena_alloc(p->arena, text.length + 1); /* errors of knobs are reported later */
+    memcpy(source, text.data, text.length);
+    *d = diagnostics_new(p->arena, path, source, text.length);
+    const struct spec *tuned;
+    const char *meaning = spec_meaning_hash(p->arena, path, text.data, text.length, *d, &tuned);
+    text_free(&text);
+    if (!meaning) return false;
+    if (strcmp(meaning, product_meaning_hash(p)) != 0)
+        mention(o, "warning", "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path, spec);
+    p->spec->schedule = tuned->schedule;
+    p->spec->schedules = tuned->schedules;
+    p->tuned = path;
+    return true;
+}

@@ -1,0 +1,182 @@
+/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often it is called;
+   and products over a region of pairs. */
+#include "../compiler.h"
+
+#include <string.h>
+
+/* How many of the register block's vectors fit the lanes of the tile evenly. */
+static int block_vectors(const struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    int64_t vectors = a->extent[a->rank - 1] / x->lanes;
+    int v = x->vectors;
+    while (vectors % v) v--;
+    return v;
+}
+
+/* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
+enum { MOST_ARGUMENTS = 17 };
+struct argument {
+    const char *name, *type, *value;
+};
+
+static bool is_constant(const char *value)
+{
+    const char *number = *value == '-' ? value + 1 : value;
+    return strcmp(value, "NULL") == 0 || (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
+}
+
+/* The function for these arguments: one of those there are, or a new one. */
+static const char *function_of(struct emitter *x, const char *name, const struct argument *argument, int arguments)
+{
+    struct arena *arena = x->m->arena;
+    struct text line = {0}, list = {0};
+    text_add(&line, "%s_%s(", name, x->suffix);
+    for (int k = 0; k < arguments; k++) {
+        bool constant = is_constant(argument[k].value);
+        if (!constant) text_add(&list, "%s%s%s", list.length ? ", " : "", argument[k].type, argument[k].name);
+        text_add(&line, "%s%s", k ? ", " : "", constant ? argument[k].value : argument[k].name);
+    }
+    int n = 0;
+    struct product_function **at = x->products;
+    for (; *at && strcmp((*at)->call, line.data) != 0; at = &(*at)->next) n++;
+    if (!*at) {
+        *at = arena_alloc(arena, sizeof **at);
+        **at = (struct product_function){.list = arena_copy(arena, list.data), .call = arena_copy(arena, line.data)};
+    }
+    text_free(&line);
+    text_free(&list);
+    return arena_printf(arena, "dot%d_%s", n, x->suffix);
+}
+
+void emit_products(const struct emitter *x, struct text *out)
+{
+    const char *target = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
+    int n = 0;
+    if (*x->products) text_add(out, "/* The products of the code below: dot_%s with what is constant in them. */\n", x->suffix);
+    for (const struct product_function *p = *x->products; p; p = p->next) {
+        text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
+        text_add(out, "    %s);\n}\n", p->call);
+    }
+    if (n) text_add(out, "\n");
+}
+
+/* From pair to pair of elements along an axis of a product's operand, in elements; a pair itself has two of them. */
+static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
+{
+    const struct array *a = &x->l->array[r->of];
+    if (!a->paired) return axis == over ? "2" : emit_step(x, r, axis);
+    return axis == over ? arena_printf(x->m->arena, "%lld", (long long)(2 * a->extent[1])) : "2";
+}
+
+static const char *pairs_of(struct emitter *x, int axis)
+{
+    bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
+    if (constant) return arena_printf(x->m->arena, "%lld", (long long)x->m->axis[axis].extent / 2);
+    return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
+}
+
+/* A call of dot_@, dot_paired_@ or one like them. */
+static void emit_call(struct emitter *x, const char *product, const struct argument *argument, int arguments)
+{
+    struct argument given_to[MOST_ARGUMENTS];
+    const bool paired = strstr(product, "paired") != NULL;
+    int count = 0;
+    for (int k = 0; k < arguments; k++) {
+        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
+        if (!left_out) given_to[count++] = argument[k];
+    }
+    struct text call = {0};
+    text_add(&call, "%s(", function_of(x, product, given_to, count));
+    for (int k = 0, given = 0; k < count; k++)
+        if (!is_constant(given_to[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", given_to[k].value);
+    emit_line(x, "%s);", call.data);
+    text_free(&call);
+}
+
+/* The product in a tile that may hold pairs outside the region, in which weights are 0: that hides everything there but infinity and NaN. So the tile is
+   searched for these, and where there are any, the sums are made without them, by the same steps, before they are added where they are seen. */
+static void emit_over_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *weights = &x->l->array[lane->of], *sums = &x->l->array[to->of];
+    struct arena *arena = x->m->arena;
+    const bool paired = weights->paired;
+    const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix), *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
+    const char *across = paired ? "2" : emit_step(x, row, s->axes[0]), *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
+    if (paired) /* both of a pair are side by side */
+        searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
+    else if (strcmp(across, "1") == 0)
+        searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
+    else
+        searched = arena_printf(arena, "%s, %s, %s", across, rows, keys);
+    int64_t *most = paired ? &x->region_pairs : &x->region_keys;
+    for (int k = 0; k < weights->rank; k++)
+        if (weights->axes[k] == s->axis && weights->extent[k] > *most) *most = weights->extent[k];
+    emit_line(x, "if (__builtin_expect(%s!finite%s(%s, %s), 0)) { /* infinity and NaN reach only what sees them */",
+              partial ? arena_printf(arena, "(%s) && ", partial) : "", kind, emit_corner(x, s, row), searched);
+    x->indent += 4;
+    emit_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
+    const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
+    x->indent += 4;
+    const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along, paired ? arena_printf(arena, " + %s %% 2", j) : "");
+    emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
+    emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
+    emit_region(x, s->where, s->axes[1], "seen");
+    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, across,
+              emit_corner(x, s, lane), j, lead, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
+              paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
+    x->indent -= 4;
+    emit_line(x, "}");
+    x->indent -= 4;
+    emit_line(x, "} else");
+    x->indent += 4;
+    emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+    x->indent -= 4;
+}
+
+void emit_dot(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    struct arena *arena = x->m->arena;
+    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = emit_array(x, to);
+    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
+    bool paired = x->l->array[lane->of].paired;
+    emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
+              factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
+              : add  ? "+="
+                     : "=",
+              sum, emit_array(x, row), emit_array(x, lane));
+    const struct array *a = &x->l->array[to->of];
+    int then = s->assign[0].rest ? 3 : factor ? 2 : add;
+    const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real), *input = paired ? "const uint16_t *" : numbers,
+               *output = arena_printf(arena, "%s *", x->real);
+    const struct argument argument[] = {
+        {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
+        {"lanes", size, arena_printf(arena, "%lld", (long long)a->extent[a->rank - 1])},
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"odd", size,
+         x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]] ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
+                                                                               : "-1"},
+        {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
+        {"part", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"}, /* inner products; sums over keys */
+        {"a", input, emit_corner(x, s, row)},
+        {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},
+        {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},
+        {"b", input, emit_corner(x, s, lane)},
+        {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis)},
+        {"c", output, emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+        {"then", size, arena_printf(arena, "%d", then)},
+        {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
+        {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
+        {"compensation", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
+    };
+    const int arguments = (int)(sizeof argument / sizeof *argument);
+    if (!s->where)
+        emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+    else
+        emit_over_region(x, s, argument, arguments);
+}

@@ -1,0 +1,263 @@
+/* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against one, and the lists of what is drawn at random for the queries of a tile. The
+   lists, and unions that they are a part of, lie after the tiles in the thread's workspace. */
+#include "../compiler.h"
+
+#include <string.h>
+
+enum { RANGE_BYTES = 16, NUMBER_BYTES = 8 };
+
+/* ---- what is drawn ---- */
+
+static bool same_lists(const struct expr *a, const struct expr *b)
+{
+    return a->draw == b->draw && a->arg[0] == b->arg[0] && a->arg[2] == b->arg[2];
+}
+
+struct drawn_list {
+    int count;
+    const struct expr *e[MAX_DRAWN];
+};
+
+static void collect_expr(const struct expr *e, struct drawn_list *list)
+{
+    if (!e) return;
+    for (int k = 0; k < expr_arity(e->op); k++) collect_expr(e->arg[k], list);
+    if (e->op != EXPR_DRAWN) return;
+    for (int k = 0; k < list->count; k++)
+        if (same_lists(list->e[k], e)) return;
+    if (list->count < MAX_DRAWN) list->e[list->count++] = e;
+}
+
+static void collect(const struct stmt *s, struct drawn_list *list)
+{
+    for (int k = 0; k < s->ranges; k++) collect_expr(s->range[k].drawn, list);
+    for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++) collect_expr(s->assign[k].expr, list);
+    for (const struct stmt *inner = s->body; inner; inner = inner->next) collect(inner, list);
+}
+
+/* How many lists a tile of queries has, at most: one for every block it touches. */
+static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
+{
+    const struct expr *x;
+    int64_t block = 1;
+    floor_quotient(c->loops->module, drawn->arg[0], &x, &block);
+    return (c->tile_q - 2 + block) / block + 1;
+}
+
+static int64_t round_64(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static int64_t list_bytes(const struct compilation *c, const struct expr *drawn)
+{
+    return round_64(lists_of(c, drawn) * (drawn->draw->count + 1) * NUMBER_BYTES);
+}
+
+/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF before a product. */
+static int64_t union_bytes(const struct compilation *c, const struct stmt *s)
+{
+    int64_t ranges = 0, drawn = 0;
+    if (s->op == LOOPS_DOT) return 0;
+    for (int k = 0; k < s->ranges; k++)
+        if (s->range[k].drawn)
+            drawn += lists_of(c, s->range[k].drawn) * s->range[k].drawn->draw->count;
+        else
+            ranges++;
+    return drawn ? round_64((ranges + drawn) * RANGE_BYTES) : 0;
+}
+
+static int64_t unions_bytes(const struct compilation *c, const struct stmt *s)
+{
+    int64_t bytes = 0;
+    for (; s; s = s->next) bytes += union_bytes(c, s) + unions_bytes(c, s->body);
+    return bytes;
+}
+
+int64_t ranges_workspace(const struct compilation *c)
+{
+    struct drawn_list list = {0};
+    for (const struct stmt *s = c->loops->body; s; s = s->next) collect(s, &list);
+    int64_t bytes = unions_bytes(c, c->loops->body);
+    for (int k = 0; k < list.count; k++) bytes += list_bytes(c, list.e[k]);
+    return bytes;
+}
+
+/* A piece of the workspace. */
+static const char *take(struct emitter *x, int64_t bytes)
+{
+    if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c);
+    const char *at = arena_printf(x->m->arena, "(void *)(work + %lld)", (long long)x->workspace_used);
+    x->workspace_used += bytes;
+    return at;
+}
+
+const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn)
+{
+    int k = 0;
+    while (k < x->drawns && !same_lists(x->drawn[k], drawn)) k++;
+    return arena_printf(x->m->arena, "drawn_%d", k);
+}
+
+static uint32_t loop_axes(const struct stmt *s)
+{
+    uint32_t axes = s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0;
+    for (const struct stmt *inner = s->body; inner; inner = inner->next) axes |= loop_axes(inner);
+    return axes;
+}
+
+void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
+{
+    struct drawn_list list = {0};
+    collect(loop, &list);
+    uint32_t moving = loop_axes(loop);
+    for (int k = 0; k < list.count; k++) {
+        const struct expr *e = list.e[k];
+        int known = 0;
+        while (known < x->drawns && !same_lists(x->drawn[known], e)) known++;
+        if (known < x->drawns || expr_axes(e->arg[0]) & moving || x->drawns == MAX_DRAWN) continue;
+        x->drawn[x->drawns++] = e;
+        const char *name = emit_drawn_name(x, e);
+        emit_line(x, "/* %s: the lists of %lld numbers drawn for each block that this tile touches */", name, (long long)e->draw->count);
+        emit_line(x, "struct attn_draw %s = {", name);
+        emit_line(x, "    .seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,", (unsigned long long)e->draw->seed, (long long)e->draw->count,
+                  e->draw->upto, emit_integer(x, e->arg[2]));
+        emit_line(x, "    .first = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], false)));
+        emit_line(x, "    .last = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], true)));
+        emit_line(x, "    .list = (int64_t *)%s};", take(x, list_bytes(x->c, e)));
+        emit_line(x, "attn_draw(&%s);", name);
+    }
+}
+
+/* ---- unions ---- */
+
+/* Declares NAME, NAMEs: the union, sorted, and how many ranges it has. */
+static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
+{
+    int64_t bytes = union_bytes(x->c, s);
+    if (bytes == 0) {
+        emit_line(x, "struct attn_range %s[] = {", name);
+        for (int k = 0; k < s->ranges; k++) emit_line(x, "    {%s, %s},", emit_integer(x, s->range[k].from), emit_integer(x, s->range[k].to));
+        emit_line(x, "};");
+        emit_line(x, "const int64_t %ss = attn_union(%s, %d, %s, %s);", name, name, s->ranges, from, to);
+        return;
+    }
+    emit_line(x, "struct attn_range *const %s = (struct attn_range *)%s;", name, take(x, bytes));
+    emit_line(x, "int64_t %ss = 0;", name);
+    for (int k = 0; k < s->ranges; k++) {
+        const char *first = emit_integer(x, s->range[k].from), *end = emit_integer(x, s->range[k].to);
+        const struct expr *d = s->range[k].drawn, *position;
+        int64_t block = 1;
+        if (d) floor_quotient(x->m, d->arg[1], &position, &block);
+        if (d)
+            emit_line(x, "%ss += attn_drawn_ranges(&%s, %lld, %s, %s, %d, %s + %ss);", name, emit_drawn_name(x, d), (long long)block, first, end,
+                      s->op != LOOPS_FOR, name, name);
+        else
+            emit_line(x, "%s[%ss++] = (struct attn_range){%s, %s};", name, name, first, end);
+    }
+    emit_line(x, "%ss = attn_union(%s, %ss, %s, %s);", name, name, name, from, to);
+}
+
+const char *emit_outside(struct emitter *x, const struct stmt *s)
+{
+    const char *axis = x->m->axis[s->axis].name;
+    if (x->hoisted != s->range) emit_union(x, s, arena_printf(x->m->arena, "%s_inside", axis), "0", emit_size(x->m, s->axis));
+    x->hoisted = s->range;
+    return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
+}
+
+/* Whether its ranges depend on the current one. */
+static bool uses_own(const struct emitter *x, const struct stmt *s)
+{
+    bool uses = false;
+    for (int k = 0; k < s->ranges; k++)
+        for (int n = 0; n < 4; n++) uses |= expr_uses(n < 2 ? s->range[k].from : s->range[k].to, expr_leaf(x->m, n % 2 ? EXPR_HI : EXPR_LO, s->axis));
+    return uses;
+}
+
+static void open_loop(struct emitter *x, int *opened, const char *head)
+{
+    emit_line(x, "%s", head);
+    x->indent += 4;
+    ++*opened;
+}
+
+/* Several ranges, one after the other: declares their union and begins the loop over it. */
+static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
+{
+    const char *a = x->m->axis[s->axis].name;
+    emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
+    emit_union(x, s, name, emit_integer(x, s->from), emit_integer(x, s->to));
+    for (const struct stmt *inner = s->body; inner; inner = inner->next)
+        if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range && !uses_own(x, inner)) {
+            emit_line(x, "/* those that every query of it sees */");
+            emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
+            x->hoisted = inner->range;
+        }
+    open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t part = 0; part < %ss; part++) {", name));
+}
+
+/* a - b, where b is text. */
+static const char *difference(struct emitter *x, const char *a, const char *b)
+{
+    if (strcmp(b, "0") == 0) return a;
+    return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
+}
+
+/* Tiles of indices that are a period apart, for each of the run's residues. */
+static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
+{
+    struct arena *arena = x->m->arena;
+    const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
+    long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
+    if (last > 0) {
+        emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase, last, period);
+        open_loop(x, opened, arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
+        phase = arena_printf(arena, "%s + %s_next", phase, a);
+    } else
+        emit_line(x, "/* those %s that are %s modulo %lld */", a, phase, period);
+    const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
+    emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
+    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1,
+              period);
+}
+
+/* Tiles of each period's run. */
+static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
+{
+    struct arena *arena = x->m->arena;
+    const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
+    long long period = (long long)s->period, run = (long long)s->run;
+    emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1, period);
+    emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
+    emit_line(x, "const int64_t %s_to = least(%s_from + %lld, %s_end);", a, a, run, a);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = most(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a, (long long)s->step));
+    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
+}
+
+int emit_tile_loops(struct emitter *x, const struct stmt *s)
+{
+    struct arena *arena = x->m->arena;
+    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a), *from = emit_integer(x, s->from), *end = emit_integer(x, s->to);
+    int opened = 0;
+    if (s->ranges) {
+        range_loop(x, s, name, &opened);
+        from = arena_printf(arena, "%s[part].from", name);
+        end = arena_printf(arena, "%s[part].to", name);
+    }
+    if (s->period) { /* the names are the loop's own: another over the same axis may follow in the block */
+        open_loop(x, &opened, "{");
+        emit_line(x, "const int64_t %s_end = %s;", a, end);
+        if (s->apart)
+            residue_loops(x, s, from, &opened);
+        else
+            run_loops(x, s, from, &opened);
+    } else {
+        open_loop(x, &opened,
+                  arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a, a, a, (long long)s->step));
+        emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+    }
+    return opened;
+}

@@ -1,0 +1,366 @@
+/* The functions that do the work of a call. A form without states has one, for a task: a tile of queries of one head. A form with states has one for
+   every parallel loop on a head: a turn of that loop; and one that leads a thread through them, with the others or alone. */
+#include "../compiler.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *emit_real(enum dtype dtype)
+{
+    return emit_stored(dtype_of_sums(dtype));
+}
+
+const char *emit_stored(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32: return "float";
+    case DTYPE_BF16:
+    case DTYPE_F16: return "uint16_t";
+    case DTYPE_F64: return "double";
+    case DTYPE_I32: return "int32_t";
+    }
+    return "";
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        bool begins = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '>' && at[-1] != '.');
+        if (begins && !isalnum((unsigned char)at[n]) && at[n] != '_') return true;
+    }
+    return false;
+}
+
+/* C without its comments. */
+static const char *without_comments(struct arena *arena, const char *c)
+{
+    char *made = arena_copy(arena, c), *to = made;
+    for (const char *comment; (comment = strstr(c, "/*")); c = strstr(comment, "*/") + 2) {
+        memcpy(to, c, (size_t)(comment - c));
+        to += comment - c;
+    }
+    memcpy(to, c, strlen(c) + 1);
+    return made;
+}
+
+/* ---- what the functions begin with ---- */
+
+/* The offset of an array's element at the axes with one variable, for its pointer. */
+static const char *base(struct emitter *x, const struct array *a)
+{
+    struct arena *arena = x->m->arena;
+    const char *name = emit_name(arena, a->name);
+    if (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) {
+        bool members = false;
+        for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
+        bool fixed = false; /* whether the task fixes the member, too */
+        for (int k = 0; k < x->m->axes; k++) fixed |= x->m->axis[k].source == SIZE_MEMBERS && x->task_axis[k];
+        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name,
+                            !members ? "g"
+                            : fixed  ? "(g * members + m)"
+                                     : "g * members",
+                            name);
+    }
+    const char *made = NULL; /* row-major over the leading fixed axes */
+    for (int k = 0; k < a->rank; k++) {
+        const struct axis *axis = &x->m->axis[a->axes[k]];
+        bool fixed = x->task_axis[a->axes[k]];
+        const char *size = emit_size(x->m, a->axes[k]);
+        if (fixed)
+            made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
+        else if (made)
+            made = arena_printf(arena, "%s * %s", made, size);
+    }
+    return made ? arena_printf(arena, "call->params->%s + %s", name, made) : arena_printf(arena, "call->params->%s", name);
+}
+
+/* Where every array that the body has a word of is: tiles in the workspace, the others at the element of this task's b, g and m. */
+static void array_pointers(struct emitter *x, const char *body, struct text *out)
+{
+    for (int a = 0; a < x->l->arrays; a++) {
+        const struct array *array = &x->l->array[a];
+        const char *c = emit_name(x->m->arena, array->name);
+        if (array->kind == ARRAY_TABLE || !has_word(body, c)) continue;
+        if (array->kind == ARRAY_TILE) {
+            if (array->offset < 0) continue;
+            const char *place = array_has_slots(x->l, array) ? "part->slots" : array->shared ? "part->shared" : x->phases ? "part->work" : "work";
+            const char *stored = emit_stored(array->dtype);
+            text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place, (long long)array->offset);
+            for (int k = 0; k < array->rank; k++) {
+                bool slots = x->m->axis[array->axes[k]].source == SIZE_CHUNKS;
+                text_add(out, "%s%s", k ? ", " : "", x->m->axis[array->axes[k]].name);
+                if (!slots) text_add(out, ": %lld", (long long)array->extent[k]);
+                if (k + 1 == array->rank && array->gap) text_add(out, " of %lld", (long long)(array->extent[k] + array->gap));
+            }
+            text_add(out, "] */\n");
+            continue;
+        }
+        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", emit_stored(array->dtype), c, base(x, array));
+        const char *row = arena_printf(x->m->arena, "%s_row", c);
+        if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
+        const char *head = arena_printf(x->m->arena, "%s_head", c);
+        if (has_word(body, head)) text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
+    }
+}
+
+/* Parallel loops, each the only statement in the one around it. */
+struct chain {
+    int loops;
+    const struct stmt *loop[MAX_RANK];
+    const struct stmt *body; /* of the innermost */
+};
+
+static struct chain chain_of(const struct stmt *s)
+{
+    struct chain chain = {0, {NULL}, s};
+    for (bool only = true; only && s && s->op == LOOPS_FOR && s->parallel && chain.loops < MAX_RANK; s = s->body) {
+        chain.loop[chain.loops++] = s;
+        chain.body = s->body;
+        only = s->body && !s->body->next;
+    }
+    return chain;
+}
+
+/* The axes of the chain's loops, decoded from the number `turn`, those that `users` have a word of. The last tiles come first: they may have the
+   most keys. */
+static void decode(struct emitter *x, const struct chain *chain, const char *turn, const char *users, struct text *out)
+{
+    const char *rest = turn;
+    for (int k = chain->loops - 1; k >= 0; k--) {
+        const struct stmt *loop = chain->loop[k];
+        const char *axis = x->m->axis[loop->axis].name, *size = emit_size(x->m, loop->axis);
+        long long step = (long long)loop->step;
+        if (x->m->axis[loop->axis].source == SIZE_CHUNKS)
+            text_add(out, "    const int64_t %s = %s;\n", axis, rest);
+        else if (loop->apart) { /* a tile for every remainder, then further on */
+            long long period = (long long)loop->period, far = step * period;
+            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n", size, far - 1, far, period, rest);
+            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = least(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n",
+                     axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
+            text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
+            size = "tiles";
+        } else if (step > 1 && emit_tiled(x, loop->axis)) {
+            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", size,
+                     step - 1, step, axis, rest, step, axis, axis, step, size);
+            size = "tiles";
+        } else if (step > 1)
+            text_add(out, "    const int64_t %s0 = %s * %lld, %s1 = least(%s0 + %lld, %s);\n", axis, rest, step, axis, axis, step, size);
+        else if (has_word(users, axis))
+            text_add(out, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
+        rest = arena_printf(x->m->arena, "%s / %s", rest, size);
+    }
+}
+
+static void sizes(struct emitter *x, const char *users, struct text *out)
+{
+    static const char *const size[][2] = {{"batch", "call->p.batch"},
+                                          {"kv_heads", "call->p.kv_heads"},
+                                          {"members", "call->p.heads / call->p.kv_heads"},
+                                          {"n_q", "call->p.n_q"},
+                                          {"n_k", "call->p.n_k"}};
+    const char *chunks = NULL;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_CHUNKS && has_word(users, "chunks"))
+            chunks = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n", (long long)x->m->axis[a].extent);
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++)
+        if (has_word(users, size[k][0]) || (chunks && has_word(chunks, size[k][0]))) text_add(out, "    const int64_t %s = %s;\n", size[k][0], size[k][1]);
+    if (chunks) text_add(out, "%s", chunks);
+}
+
+const char *emit_form(const struct compilation *c)
+{
+    return c->linear ? "linear" : "rows";
+}
+
+const char *emit_function(const struct compilation *c, const char *part)
+{
+    struct arena *arena = c->graph->module->arena;
+    const char *from = c->schedule && c->schedule->from ? arena_printf(arena, "_from%lld", (long long)c->schedule->from) : "";
+    return arena_printf(arena, "%s_%s%s_%s", c->spec->name, part, from, emit_suffix(c));
+}
+
+/* What stands before "static": the target. */
+static const char *target_of(const struct emitter *x)
+{
+    return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
+}
+
+/* A function of the given head: what its body, in x->out, needs is declared before it. One of a few turns is compiled apart from what calls it. */
+static void function(struct emitter *x, const struct chain *heads, const struct chain *turns, const char *head, struct text *out)
+{
+    struct text pointers = {0}, axes = {0}, users = {0}, sized = {0};
+    const char *body = x->out->data ? x->out->data : "", *code = without_comments(x->m->arena, body);
+    array_pointers(x, code, &pointers);
+    text_add(&users, "%s%s", pointers.data ? pointers.data : "", code);
+    if (turns) decode(x, turns, "turn", users.data, &axes);
+    if (turns && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = part->chunk0;\n");
+    if (turns && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = part->chunk1;\n");
+    text_add(&users, "%s", axes.data ? axes.data : "");
+    decode(x, heads, "task", users.data, &axes);
+    text_add(&users, "%s", axes.data ? axes.data : "");
+    text_add(out, "%s%s void %s\n{\n", target_of(x), turns ? "APART" : "static", head);
+    static const char *const parameter[] = {"call", "task", "part"};
+    sizes(x, users.data, &sized);
+    text_add(&users, "%s", sized.data ? sized.data : "");
+    for (size_t k = 0; k < sizeof parameter / sizeof *parameter; k++)
+        if (has_word(head, parameter[k]) && !has_word(users.data, parameter[k])) text_add(out, "    (void)%s;\n", parameter[k]);
+    text_add(out, "%s", sized.data ? sized.data : "");
+    text_add(out, "%s%s%s}\n", axes.data ? axes.data : "", pointers.data ? pointers.data : "", body);
+    text_free(&pointers);
+    text_free(&axes);
+    text_free(&users);
+    text_free(&sized);
+}
+
+/* Where a function's body goes while it is printed. */
+static struct text *new_text(const struct emitter *x)
+{
+    return arena_alloc(x->m->arena, sizeof(struct text));
+}
+
+/* ---- forms with states ---- */
+
+static const struct stmt *window_in(const struct stmt *s)
+{
+    while (s && !(s->op == LOOPS_FOR && s->window)) s = s->next;
+    return s;
+}
+
+bool emit_in_phases(const struct loops *l)
+{
+    return window_in(chain_of(l->body).body) != NULL;
+}
+
+/* The turns of a parallel loop, as C. */
+static const char *turns_of(struct emitter *x, const struct chain *chain)
+{
+    const char *count = NULL;
+    for (int k = 0; k < chain->loops; k++) {
+        const char *size = emit_size(x->m, chain->loop[k]->axis);
+        long long step = (long long)chain->loop[k]->step;
+        if (step > 1) size = arena_printf(x->m->arena, "((%s + %lld) / %lld)", size, step - 1, step);
+        count = count ? arena_printf(x->m->arena, "%s * %s", count, size) : size;
+    }
+    return count;
+}
+
+/* One function a parallel loop, and its call in the function that leads through them. */
+static void phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const struct stmt *next, const char *name, const char *says,
+                  int indent, struct text *lead, struct text *out)
+{
+    struct stmt alone = *loop; /* what follows it is another function */
+    alone.next = NULL;
+    struct chain turns = chain_of(&alone);
+    struct text *body = new_text(x);
+    bool outer[MAX_AXES];
+    memcpy(outer, x->task_axis, sizeof outer);
+    for (int k = 0; k < turns.loops; k++) {
+        int axis = turns.loop[k]->axis;
+        x->cut[axis] = x->m->axis[axis].source == SIZE_CONSTANT;
+        if (x->m->axis[axis].source == SIZE_MEMBERS) x->task_axis[axis] = true;
+    }
+    bool of_chunks = x->m->axis[loop->axis].source == SIZE_CHUNKS;
+    x->in_window = !of_chunks;
+    x->indent = 4;
+    x->ids = 0;
+    x->out = body;
+    emit_statements(x, turns.body);
+    text_add(out, "/* %s */\n", says);
+    const char *function_name = emit_function(x->c, name);
+    function(x, heads, &turns, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)", function_name),
+             out);
+    text_add(out, "\n");
+    text_free(body);
+    memset(x->cut, 0, sizeof x->cut);
+    memcpy(x->task_axis, outer, sizeof outer);
+    text_add(lead, "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n", indent, "",
+             of_chunks ? "part->chunk0 + " : "", of_chunks ? "part->chunk1" : turns_of(x, &turns), function_name);
+    /* loops over one axis give a thread the same turns, whose elements are its own */
+    if (!next || next->axis != loop->axis) text_add(lead, "%*smeet(part);\n", indent, "");
+}
+
+static void phases(struct emitter *x, struct text *out)
+{
+    struct text *lead = new_text(x);
+    struct chain heads = chain_of(x->l->body);
+    bool windows = false;
+    int begins = 0, folds = 0;
+    for (const struct stmt *s = heads.body; s; s = s->next) {
+        const char *number;
+        if (!s->window) {
+            begins++;
+            number = begins > 1 ? arena_printf(x->m->arena, "_%d", begins) : "";
+            phase(x, &heads, s, s->next, windows ? "queries" : arena_printf(x->m->arena, "begin%s", number),
+                  windows ? "A tile of queries meets the states." : "States begin with no key.", 4, lead, out);
+            continue;
+        }
+        windows = true;
+        const char *chunk = x->m->axis[s->axis].name;
+        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk, chunk);
+        text_add(lead, "        part->%s1 = least(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
+        for (const struct stmt *t = s->body; t; t = t->next) {
+            bool of_chunks = t->axis == s->axis, keys = t == s->body;
+            folds += !of_chunks;
+            number = folds > 1 ? arena_printf(x->m->arena, "_%d", folds) : "";
+            phase(x, &heads, t, t->next ? t->next : s->body,
+                  keys        ? "keys"
+                  : of_chunks ? "queries"
+                              : arena_printf(x->m->arena, "fold%s", number),
+                  keys        ? "The keys of a chunk, summed from zero into its slot."
+                  : of_chunks ? "The queries of a chunk meet the states before it, and its own keys."
+                              : "Some elements of the states take in the chunks of the window, one after the other.",
+                  8, lead, out);
+        }
+        text_add(lead, "    }\n");
+    }
+    text_add(out, "/* All of a head: every thread whose part this is calls it. */\n");
+    const char *head = arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)", emit_function(x->c, emit_form(x->c)));
+    struct chain none = {0, {NULL}, NULL};
+    x->out = lead;
+    function(x, &none, NULL, head, out);
+    text_free(lead);
+}
+
+/* ---- all of them ---- */
+
+int64_t emit_tasks_apart(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t apart = 1;
+    for (int k = 0; k < heads.loops; k++) apart *= stmt_stride(heads.loop[k]);
+    return apart;
+}
+
+int64_t emit_tasks_of(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t tile = 0;
+    for (int k = 0; k < heads.loops; k++) {
+        if (heads.loop[k]->step > 1) return heads.loop[k]->step;
+        if (l->module->axis[heads.loop[k]->axis].source == SIZE_MEMBERS) tile = -1;
+    }
+    return tile;
+}
+
+void emit_tasks(struct emitter *x, struct text *out)
+{
+    struct chain heads = chain_of(x->l->body);
+    for (int k = 0; k < heads.loops; k++) {
+        x->task_axis[heads.loop[k]->axis] = heads.loop[k]->step == 1;
+        x->stride[heads.loop[k]->axis] = stmt_stride(heads.loop[k]);
+    }
+    x->phases = emit_in_phases(x->l);
+    if (x->phases) {
+        phases(x, out);
+        return;
+    }
+    struct text *body = new_text(x);
+    x->out = body;
+    x->indent = 4;
+    emit_statements(x, heads.body);
+    text_add(out, "/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */\n");
+    function(x, &heads, NULL, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)", emit_function(x->c, emit_form(x->c))),
+             out);
+    text_free(body);
+}

@@ -1,0 +1,567 @@
+/* The user's expression as C: libclang parses it, as the value of a function in a file that exists only in memory, and its syntax tree becomes a
+   scalar expression. Types are checked here and not by C's rules alone: every integer has 64 bits. libclang is loaded when the first expression is met. */
+#include "../expression.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef ATTNC_HAS_LIBCLANG
+#include <clang-c/Index.h>
+#include <dlfcn.h>
+
+/* ---- libclang ---- */
+
+#define CLANG_FUNCTIONS(F) \
+    F(clang_createIndex) \
+    F(clang_disposeIndex) \
+    F(clang_parseTranslationUnit2) \
+    F(clang_disposeTranslationUnit) \
+    F(clang_getNumDiagnostics) \
+    F(clang_getDiagnostic) \
+    F(clang_disposeDiagnostic) \
+    F(clang_getDiagnosticSeverity) \
+    F(clang_getDiagnosticSpelling) \
+    F(clang_getDiagnosticLocation) \
+    F(clang_getSpellingLocation) \
+    F(clang_getTranslationUnitCursor) \
+    F(clang_visitChildren) \
+    F(clang_getCursorKind) \
+    F(clang_getCursorSpelling) \
+    F(clang_getCString) \
+    F(clang_disposeString) \
+    F(clang_getCursorExtent) \
+    F(clang_getRangeStart) \
+    F(clang_Cursor_getNumArguments) \
+    F(clang_Cursor_getArgument) \
+    F(clang_getCursorBinaryOperatorKind) \
+    F(clang_getCursorUnaryOperatorKind)
+
+static struct {
+    bool tried, loaded;
+    char problem[300];
+#define POINTER(name) __typeof__(&name) name;
+    CLANG_FUNCTIONS(POINTER)
+#undef POINTER
+} lib;
+
+/* The name of a function that the library lacks, or NULL. */
+static const char *find_functions(void *handle)
+{
+#define FIND(name) \
+    { \
+        void *found = dlsym(handle, #name); \
+        if (!found) return #name; \
+        memcpy(&lib.name, &found, sizeof lib.name); \
+    }
+    CLANG_FUNCTIONS(FIND)
+#undef FIND
+    return NULL;
+}
+
+enum { NEWEST_CLANG = 24, OLDEST_CLANG = 17 };
+
+static bool open_library(const char *name)
+{
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) return false;
+    const char *missing = find_functions(handle);
+    if (!missing) return lib.loaded = true;
+    snprintf(lib.problem, sizeof lib.problem, "%.100s has no %s", name, missing);
+    dlclose(handle);
+    return false;
+}
+
+static bool load_library(void)
+{
+    if (lib.tried) return lib.loaded;
+    lib.tried = true;
+    const char *named = getenv("ATTNC_LIBCLANG");
+    if (named && *named) {
+        if (!open_library(named) && !*lib.problem) snprintf(lib.problem, sizeof lib.problem, "%.200s, which ATTNC_LIBCLANG names, cannot be loaded", named);
+        return lib.loaded;
+    }
+    for (int version = NEWEST_CLANG; version >= OLDEST_CLANG; version--) {
+        char debian[40], debian_old[40], usual[40], plain[40];
+        snprintf(debian, sizeof debian, "libclang-%d.so.%d", version, version);
+        snprintf(debian_old, sizeof debian_old, "libclang-%d.so.1", version);
+        snprintf(usual, sizeof usual, "libclang.so.%d.1", version);
+        snprintf(plain, sizeof plain, "libclang.so.%d", version);
+        if (open_library(debian) || open_library(debian_old) || open_library(usual) || open_library(plain)) return true;
+    }
+    if (open_library("libclang.so.1") || open_library("libclang.so")) return true;
+    if (!*lib.problem) snprintf(lib.problem, sizeof lib.problem, "it is not installed");
+    return false;
+}
+
+bool expression_library_missing(void)
+{
+    return lib.tried && !lib.loaded;
+}
+
+/* ---- the file in memory ---- */
+
+static const char file_name[] = "attnc-expression.c";
+/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer there. */
+static const char before[] = "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
+                             "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
+                             "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
+static const char after[] = "\n); }\n";
+
+/* ---- from the syntax tree to expressions ---- */
+
+/* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number: floor(i). */
+struct typed {
+    const struct expr *e;
+    bool real;
+};
+
+struct lowering {
+    struct expression_reader *r;
+    struct module *m;
+};
+
+static const struct typed nothing = {NULL, false};
+
+static size_t offset_of(const struct lowering *x, CXSourceLocation location)
+{
+    unsigned offset = 0;
+    lib.clang_getSpellingLocation(location, NULL, NULL, NULL, &offset);
+    size_t start = sizeof before - 1, at = offset >= start ? offset - start : 0;
+    return at < x->r->last ? at : x->r->last;
+}
+
+static size_t begin_of(const struct lowering *x, CXCursor cursor)
+{
+    return offset_of(x, lib.clang_getRangeStart(lib.clang_getCursorExtent(cursor)));
+}
+
+static const char *spelling(const struct lowering *x, CXCursor cursor)
+{
+    CXString string = lib.clang_getCursorSpelling(cursor);
+    const char *text = lib.clang_getCString(string);
+    text = arena_copy(x->m->arena, text ? text : "");
+    lib.clang_disposeString(string);
+    return text;
+}
+
+enum { MOST_CHILDREN = 4 };
+struct children {
+    CXCursor cursor[MOST_CHILDREN], last;
+    int count;
+};
+
+static enum CXChildVisitResult add_child(CXCursor cursor, CXCursor parent, CXClientData data)
+{
+    (void)parent;
+    struct children *c = data;
+    if (c->count < MOST_CHILDREN) c->cursor[c->count] = cursor;
+    c->last = cursor;
+    c->count++;
+    return CXChildVisit_Continue;
+}
+
+static struct children children_of(CXCursor cursor)
+{
+    struct children c;
+    memset(&c, 0, sizeof c);
+    lib.clang_visitChildren(cursor, add_child, &c);
+    return c;
+}
+
+static const struct expr *make(const struct lowering *x, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+
+/* The same number as a real expression. */
+static const struct expr *as_real(const struct lowering *x, const struct expr *e)
+{
+    if (e->type == TYPE_REAL) return e;
+    return e->op == EXPR_INT ? expr_real(x->m, (double)e->integer) : make(x, EXPR_MUL, e, expr_real(x->m, 1));
+}
+
+static const struct expr *truth(const struct lowering *x, const struct expr *e);
+
+/* Of a truth value. Comparisons of integers turn around, so that the passes meet j <= i however it was written. */
+static const struct expr *negation(const struct lowering *x, const struct expr *e)
+{
+    bool integers = e->arg[1] && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL;
+    if (e->op == EXPR_EQ) return make(x, EXPR_NE, e->arg[0], e->arg[1]);
+    if (e->op == EXPR_NE) return make(x, EXPR_EQ, e->arg[0], e->arg[1]);
+    if (e->op == EXPR_LT && integers) return make(x, EXPR_LE, e->arg[1], e->arg[0]);
+    if (e->op == EXPR_LE && integers) return make(x, EXPR_LT, e->arg[1], e->arg[0]);
+    return make(x, EXPR_NOT, e, NULL);
+}
+
+static bool is_truth(const struct expr *e)
+{
+    return e->type == TYPE_BOOL || (e->op == EXPR_INT && (e->integer == 0 || e->integer == 1));
+}
+
+static const struct expr *truth(const struct lowering *x, const struct expr *e)
+{
+    if (is_truth(e)) return e;
+    if (e->op == EXPR_SELECT && is_truth(e->arg[1]) && is_truth(e->arg[2])) {
+        const struct expr *c = truth(x, e->arg[0]);
+        return make(x, EXPR_OR, make(x, EXPR_AND, c, e->arg[1]), make(x, EXPR_AND, negation(x, c), e->arg[2]));
+    }
+    return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
+}
+
+/* Nodes of the expression as a tree, which is how the passes walk it; more than `most` is as good as infinite. */
+static int nodes(const struct expr *e, int most)
+{
+    int count = 1;
+    for (int k = 0; k < expr_arity(e->op) && count <= most; k++) count += nodes(e->arg[k], most - count);
+    return count;
+}
+
+/* What every value goes through: constants are finite, and the whole stays small. */
+static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
+{
+    if (e->op == EXPR_REAL && !isfinite(e->real)) {
+        expression_error(x->r, begin_of(x, at), "this constant is %s", isnan(e->real) ? "not a number" : "infinite");
+        return nothing;
+    }
+    if (nodes(e, EXPRESSION_MOST_NODES) > EXPRESSION_MOST_NODES) {
+        expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations", EXPRESSION_MOST_NODES);
+        return nothing;
+    }
+    return (struct typed){e, real};
+}
+
+static struct typed lower(const struct lowering *x, CXCursor cursor);
+
+/* The same with where it is written, for what is said of exponentials. */
+static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e, const struct expr *exponential)
+{
+    struct expression_reader *r = x->r;
+    if ((exponential->op == EXPR_EXP || exponential->op == EXPR_POW) && r->exponentials < EXPRESSION_MOST_TOKENS)
+        r->exponential[r->exponentials++] = (struct exponential){.e = exponential, .offset = begin_of(x, at)};
+    return finish(x, at, e, true);
+}
+
+/* C's division of integers, which here gives 0 where it divides by 0; what is emitted must not. */
+static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
+{
+    if (b->op == EXPR_INT) return make(x, EXPR_DIV, a, b);
+    const struct expr *zero = make(x, EXPR_EQ, b, expr_int(x->m, 0));
+    const struct expr *divisor = expr_make(x->m, EXPR_SELECT, zero, expr_int(x->m, 1), b);
+    return expr_make(x->m, EXPR_SELECT, zero, expr_int(x->m, 0), make(x, EXPR_DIV, a, divisor));
+}
+
+static bool overflows(enum expr_op op, int64_t a, int64_t b)
+{
+    int64_t result;
+    switch ((int)op) {
+    case EXPR_ADD: return __builtin_add_overflow(a, b, &result);
+    case EXPR_SUB: return __builtin_sub_overflow(a, b, &result);
+    case EXPR_MUL: return __builtin_mul_overflow(a, b, &result);
+    case EXPR_DIV: return a == INT64_MIN && b == -1;
+    default: return false;
+    }
+}
+
+/* Whether an exponential is a factor: the passes keep it from overflowing as long as they see it in a product. */
+static bool exponential(const struct expr *e)
+{
+    return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
+}
+
+static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor right, enum expr_op op, struct typed a, struct typed b)
+{
+    bool real = a.real || b.real, division = op == EXPR_DIV || op == EXPR_MOD;
+    if (division && expr_is_real(b.e, 0)) {
+        expression_error(x->r, begin_of(x, right), "division by zero");
+        return nothing;
+    }
+    if (op == EXPR_MOD && real) {
+        expression_error(x->r, begin_of(x, a.real ? at : right), "'%%' takes integers, not doubles");
+        return nothing;
+    }
+    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* sums of small integers are the same in both */
+        a.e = as_real(x, a.e);
+        b.e = as_real(x, b.e);
+    }
+    if (!real && a.e->op == EXPR_INT && b.e->op == EXPR_INT && overflows(op, a.e->integer, b.e->integer)) {
+        expression_error(x->r, begin_of(x, at), "this constant does not fit 64 bits");
+        return nothing;
+    }
+    if (op == EXPR_DIV && real && b.e->op == EXPR_EXP) {
+        const struct expr *inverse = make(x, EXPR_EXP, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL);
+        return finish_exponential(x, right, make(x, EXPR_MUL, a.e, inverse), inverse);
+    }
+    if (op == EXPR_DIV && real && exponential(a.e)) return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
+    if (op == EXPR_DIV && !real) return finish(x, at, divide_integers(x, a.e, b.e), false);
+    if (op == EXPR_MOD && b.e->op != EXPR_INT) return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
+    return finish(x, at, make(x, op, a.e, b.e), real);
+}
+
+/* a == b or a != b; a comparison with 0 or 1 is the truth value itself. */
+static const struct expr *equality(const struct lowering *x, const struct expr *a, const struct expr *b, bool equal)
+{
+    if (a->op == EXPR_INT) return b->op == EXPR_INT ? make(x, equal ? EXPR_EQ : EXPR_NE, a, b) : equality(x, b, a, equal);
+    if (a->type != TYPE_BOOL || b->op != EXPR_INT || !is_truth(b)) return make(x, equal ? EXPR_EQ : EXPR_NE, a, b);
+    return (b->integer == 1) == equal ? a : negation(x, a);
+}
+
+static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
+{
+    struct children c = children_of(cursor);
+    if (c.count != 2) return nothing;
+    struct typed a = lower(x, c.cursor[0]), b = lower(x, c.cursor[1]);
+    if (!a.e || !b.e) return nothing;
+    const struct expr *compared = NULL;
+    switch ((int)lib.clang_getCursorBinaryOperatorKind(cursor)) {
+    case CXBinaryOperator_Mul: return arithmetic(x, cursor, c.cursor[1], EXPR_MUL, a, b);
+    case CXBinaryOperator_Div: return arithmetic(x, cursor, c.cursor[1], EXPR_DIV, a, b);
+    case CXBinaryOperator_Rem: return arithmetic(x, cursor, c.cursor[1], EXPR_MOD, a, b);
+    case CXBinaryOperator_Add: return arithmetic(x, cursor, c.cursor[1], EXPR_ADD, a, b);
+    case CXBinaryOperator_Sub: return arithmetic(x, cursor, c.cursor[1], EXPR_SUB, a, b);
+    case CXBinaryOperator_LT: compared = make(x, EXPR_LT, a.e, b.e); break;
+    case CXBinaryOperator_GT: compared = make(x, EXPR_LT, b.e, a.e); break;
+    case CXBinaryOperator_LE: compared = make(x, EXPR_LE, a.e, b.e); break;
+    case CXBinaryOperator_GE: compared = make(x, EXPR_LE, b.e, a.e); break;
+    case CXBinaryOperator_EQ: compared = equality(x, a.e, b.e, true); break;
+    case CXBinaryOperator_NE: compared = equality(x, a.e, b.e, false); break;
+    case CXBinaryOperator_LAnd: compared = make(x, EXPR_AND, truth(x, a.e), truth(x, b.e)); break;
+    case CXBinaryOperator_LOr: compared = make(x, EXPR_OR, truth(x, a.e), truth(x, b.e)); break;
+    default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
+    }
+    return finish(x, cursor, compared, false);
+}
+
+static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
+{
+    struct children c = children_of(cursor);
+    struct typed a = c.count == 1 ? lower(x, c.cursor[0]) : nothing;
+    if (!a.e) return nothing;
+    switch ((int)lib.clang_getCursorUnaryOperatorKind(cursor)) {
+    case CXUnaryOperator_Plus: return a;
+    case CXUnaryOperator_Minus:
+        if (a.e->op == EXPR_INT && a.e->integer == INT64_MIN) {
+            expression_error(x->r, begin_of(x, cursor), "this constant does not fit 64 bits");
+            return nothing;
+        }
+        if (a.real) a.e = as_real(x, a.e); /* an integer has no -0 */
+        if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
+        return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
+    case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
+    default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
+    }
+}
+
+static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
+{
+    struct children c = children_of(cursor);
+    if (c.count != 3) return nothing;
+    struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
+    if (!condition.e || !a.e || !b.e) return nothing;
+    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* one exponential of either exponent */
+    const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e, both ? b.e->arg[0] : b.e);
+    if (!both) return finish(x, cursor, chosen, a.real || b.real);
+    chosen = make(x, EXPR_EXP, chosen, NULL);
+    return finish_exponential(x, cursor, chosen, chosen);
+}
+
+static struct typed lower_power(const struct lowering *x, CXCursor at, const struct expr *base, const struct expr *exponent)
+{
+    double n = exponent->op == EXPR_INT ? (double)exponent->integer : exponent->op == EXPR_REAL ? exponent->real : 0.5;
+    if (n != floor(n) || fabs(n) > (double)EXPRESSION_MOST_POWER) {
+        const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
+        return finish_exponential(x, at, made, made);
+    }
+    /* a whole power is a product, which has features where its factors have */
+    const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
+    return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
+}
+
+static struct typed lower_call(const struct lowering *x, CXCursor cursor)
+{
+    const char *name = spelling(x, cursor);
+    const struct expression_function *f = NULL;
+    for (int k = 0; k < expression_function_count; k++)
+        if (strcmp(name, expression_functions[k].name) == 0) f = &expression_functions[k];
+    if (!f || lib.clang_Cursor_getNumArguments(cursor) != f->arguments) {
+        expression_error(x->r, begin_of(x, cursor), "this call is not part of expressions");
+        return nothing;
+    }
+    struct typed arg[2] = {nothing, nothing};
+    for (int k = 0; k < f->arguments; k++)
+        if (!(arg[k] = lower(x, lib.clang_Cursor_getArgument(cursor, (unsigned)k))).e) return nothing;
+    const struct expr *a = arg[0].e, *b = arg[1].e;
+    if (f->op == EXPR_POW) return lower_power(x, cursor, a, b);
+    if (f->op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
+    /* of integers these are integers, exact for any position */
+    bool integer = (f->op == EXPR_ABS || f->op == EXPR_MIN || f->op == EXPR_MAX) && !arg[0].real && !arg[1].real;
+    const struct expr *made = make(x, f->op, a, b);
+    return f->op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
+}
+
+static struct typed lower_name(const struct lowering *x, CXCursor cursor)
+{
+    static const char names[] = "ijh";
+    const char *name = spelling(x, cursor);
+    if (strcmp(name, "s") == 0) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, 0), true};
+    const char *found = strlen(name) == 1 ? strchr(names, *name) : NULL;
+    if (found) return (struct typed){expr_leaf(x->m, EXPR_INDEX, (int)(found - names)), false};
+    expression_error(x->r, begin_of(x, cursor), "unknown name '%s'", name);
+    return nothing;
+}
+
+static struct typed lower_number(const struct lowering *x, CXCursor cursor)
+{
+    bool is_integer;
+    int64_t integer;
+    double value = expression_number(x->r, begin_of(x, cursor), &is_integer, &integer);
+    return is_integer ? (struct typed){expr_int(x->m, integer), false} : finish(x, cursor, expr_real(x->m, value), true);
+}
+
+static struct typed lower(const struct lowering *x, CXCursor cursor)
+{
+    switch ((int)lib.clang_getCursorKind(cursor)) {
+    case CXCursor_UnexposedExpr: /* a conversion that C makes */
+    case CXCursor_ParenExpr: {
+        struct children c = children_of(cursor);
+        if (c.count == 1) return lower(x, c.cursor[0]);
+        break;
+    }
+    case CXCursor_DeclRefExpr: return lower_name(x, cursor);
+    case CXCursor_IntegerLiteral:
+    case CXCursor_FloatingLiteral: return lower_number(x, cursor);
+    case CXCursor_UnaryOperator: return lower_unary(x, cursor);
+    case CXCursor_BinaryOperator: return lower_binary(x, cursor);
+    case CXCursor_ConditionalOperator: return lower_choice(x, cursor);
+    case CXCursor_CallExpr: return lower_call(x, cursor);
+    default: break;
+    }
+    expression_error(x->r, begin_of(x, cursor), "this is not part of expressions");
+    return nothing;
+}
+
+/* ---- clang on the file ---- */
+
+/* clang's message in our words, where it speaks of what the user has not written. */
+static void report_syntax(const struct lowering *x, size_t at, const char *message)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } words[] = {{"expected expression", "an operand is missing here"},
+                 {"expected ')'", "an operator is missing here"},
+                 {"expected ';'", "an operator is missing here"},
+                 {"expected ':'", "the ':' of a '?' is missing here"},
+                 {"invalid operands to binary expression", "'%' takes integers, not doubles"},
+                 {"too few arguments", "too few arguments"},
+                 {"too many arguments", "too many arguments"}};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (strncmp(message, words[k].theirs, strlen(words[k].theirs)) == 0) {
+            expression_error(x->r, at, "%s", words[k].ours);
+            return;
+        }
+    expression_error(x->r, at, "%s", message);
+}
+
+/* Reports the first error of clang's, which the others may follow from; false if there is one. */
+static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
+{
+    bool good = true;
+    unsigned count = lib.clang_getNumDiagnostics(unit);
+    for (unsigned k = 0; k < count && good; k++) {
+        CXDiagnostic d = lib.clang_getDiagnostic(unit, k);
+        if (lib.clang_getDiagnosticSeverity(d) >= CXDiagnostic_Error) {
+            CXString message = lib.clang_getDiagnosticSpelling(d);
+            const char *text = lib.clang_getCString(message);
+            report_syntax(x, offset_of(x, lib.clang_getDiagnosticLocation(d)), text ? text : "not an expression");
+            lib.clang_disposeString(message);
+            good = false;
+        }
+        lib.clang_disposeDiagnostic(d);
+    }
+    return good;
+}
+
+/* The value that the last function returns. False unless the file is what was written: nine functions, and one whose body returns one value. */
+static bool find_value(CXTranslationUnit unit, CXCursor *value)
+{
+    static const struct {
+        enum CXCursorKind last;
+        int children;
+    } path[] = {{CXCursor_FunctionDecl, 10}, {CXCursor_CompoundStmt, 5}, {CXCursor_ReturnStmt, 1}};
+    CXCursor at = lib.clang_getTranslationUnitCursor(unit);
+    for (size_t k = 0; k < sizeof path / sizeof *path; k++) {
+        struct children c = children_of(at);
+        if (c.count != path[k].children || lib.clang_getCursorKind(c.last) != path[k].last) return false;
+        at = c.last;
+    }
+    struct children c = children_of(at);
+    *value = c.last;
+    return c.count == 1;
+}
+
+static const struct expr *parse(struct lowering *x)
+{
+    struct expression_reader *r = x->r;
+    if (!load_library()) {
+        expression_error(r, 0, "expressions are read with libclang, %d or newer: %s", OLDEST_CLANG, lib.problem);
+        expression_note(r, 0, "install it (Debian: libclang1-19) or name the library in ATTNC_LIBCLANG");
+        return NULL;
+    }
+    static const char *const arguments[] = {"-xc", "-std=gnu11", "-nostdinc", "-fno-builtin", "-ferror-limit=1"};
+    const char *source = arena_printf(r->arena, "%s%s%s", before, r->text, after);
+    struct CXUnsavedFile file = {file_name, source, (unsigned long)strlen(source)};
+    CXIndex index = lib.clang_createIndex(0, 0);
+    CXTranslationUnit unit = NULL;
+    CXCursor value;
+    const struct expr *made = NULL;
+    enum CXErrorCode failed = lib.clang_parseTranslationUnit2(index, file_name, arguments, sizeof arguments / sizeof *arguments, &file, 1,
+                                                              CXTranslationUnit_None, &unit);
+    if (failed || !unit)
+        expression_error(r, 0, "libclang cannot read this expression");
+    else if (check_syntax(x, unit)) {
+        if (find_value(unit, &value)) made = lower(x, value).e;
+        if (made && r->positions) made = truth(x, made);
+        if (!made && !r->failed) expression_error(r, 0, "this is not an expression");
+    }
+    if (unit) lib.clang_disposeTranslationUnit(unit);
+    lib.clang_disposeIndex(index);
+    return made;
+}
+#else
+static bool asked;
+
+bool expression_library_missing(void)
+{
+    return asked;
+}
+
+struct lowering {
+    struct expression_reader *r;
+    struct module *m;
+};
+
+static const struct expr *parse(struct lowering *x)
+{
+    asked = true;
+    expression_error(x->r, 0, "this attnc was built without libclang, which reads expressions");
+    expression_note(x->r, 0, "build it again where clang-c/Index.h is found (Debian: libclang-19-dev)");
+    return NULL;
+}
+#endif
+
+struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report, void *user)
+{
+    struct expression_reader r = {.arena = arena, .text = text, .positions = positions, .report = report, .user = user};
+    if (!expression_check_text(&r)) return NULL;
+    struct module *m = module_new(arena, "expression", DTYPE_F64);
+    module_axis(m, "i", SIZE_N_Q, 0);
+    module_axis(m, "j", SIZE_N_K, 0);
+    module_axis(m, "h", SIZE_KV_HEADS, 0);
+    struct lowering x = {.r = &r, .m = m};
+    struct expression *made = arena_alloc(arena, sizeof *made);
+    *made = (struct expression){.text = text, .value = parse(&x)};
+    made->exponentials = r.exponentials;
+    made->exponential = arena_alloc(arena, (size_t)r.exponentials * sizeof *made->exponential + 1);
+    memcpy(made->exponential, r.exponential, (size_t)r.exponentials * sizeof *made->exponential);
+    return made->value ? made : NULL;
+}

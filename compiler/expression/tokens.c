@@ -1,0 +1,382 @@
+/* The user's expression before it meets libclang: its tokens one by one, so that what is outside the language never gets there, and so that
+   neither its length nor its nesting can exhaust a stack. */
+#include "../expression.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct expression_function expression_functions[] = {
+    {"exp", 1, EXPR_EXP},  {"log", 1, EXPR_LOG},  {"tanh", 1, EXPR_TANH},   {"sqrt", 1, EXPR_SQRT}, {"fabs", 1, EXPR_ABS},
+    {"fmin", 2, EXPR_MIN}, {"fmax", 2, EXPR_MAX}, {"floor", 1, EXPR_FLOOR}, {"pow", 2, EXPR_POW},
+};
+enum { FUNCTIONS = sizeof expression_functions / sizeof *expression_functions };
+const int expression_function_count = FUNCTIONS;
+
+/* Every token of C that is made of signs, the longest first; `allowed` are those of the language. Others may have a note. */
+static const struct sign {
+    const char *text;
+    bool allowed;
+    const char *note;
+} signs[] = {
+    {"%:%:", false, NULL},
+    {"...", false, NULL},
+    {"<<=", false, "an expression assigns nothing"},
+    {">>=", false, "an expression assigns nothing"},
+    {"\?\?", false, NULL}, /* trigraphs */
+    {"//", false, "a comment begins with # and stands outside of the expression"},
+    {"/*", false, "a comment begins with # and stands outside of the expression"},
+    {"**", false, "a power is written pow(x, y)"},
+    {"++", false, "an expression assigns nothing"},
+    {"--", false, "an expression assigns nothing; to subtract a negative number, put a blank between the signs"},
+    {"->", false, NULL},
+    {"+=", false, "an expression assigns nothing"},
+    {"-=", false, "an expression assigns nothing"},
+    {"*=", false, "an expression assigns nothing"},
+    {"/=", false, "an expression assigns nothing"},
+    {"%=", false, "an expression assigns nothing"},
+    {"&=", false, "an expression assigns nothing"},
+    {"|=", false, "an expression assigns nothing"},
+    {"^=", false, "an expression assigns nothing"},
+    {"<<", false, NULL},
+    {">>", false, NULL},
+    {"<:", false, NULL}, /* digraphs */
+    {":>", false, NULL},
+    {"<%", false, NULL},
+    {"%>", false, NULL},
+    {"%:", false, NULL},
+    {"<=", true, NULL},
+    {">=", true, NULL},
+    {"==", true, NULL},
+    {"!=", true, NULL},
+    {"&&", true, NULL},
+    {"||", true, NULL},
+    {"=", false, "a comparison is written '=='"},
+    {"&", false, "did you mean '&&'?"},
+    {"|", false, "did you mean '||'?"},
+    {"^", false, "a power is written pow(x, y)"},
+    {"~", false, "did you mean '!'?"},
+    {"\xe2\x89\xa4", false, "write '<='"},
+    {"\xe2\x89\xa5", false, "write '>='"},
+    {"\xe2\x89\xa0", false, "write '!='"},
+    {"\xe2\x88\x92", false, "write '-'"},
+    {"\xc3\x97", false, "write '*'"},
+    {"\xc2\xb7", false, "write '*'"},
+    {"+", true, NULL},
+    {"-", true, NULL},
+    {"*", true, NULL},
+    {"/", true, NULL},
+    {"%", true, NULL},
+    {"<", true, NULL},
+    {">", true, NULL},
+    {"!", true, NULL},
+    {"?", true, NULL},
+    {":", true, NULL},
+    {"(", true, NULL},
+    {")", true, NULL},
+    {",", true, NULL},
+};
+
+static const char *const types[] = {"char",   "double", "float",    "int",  "int64_t", "long", "short",
+                                    "signed", "size_t", "unsigned", "void", "_Bool",   "bool", NULL};
+static const char *const keywords[] = {"auto",   "break",   "case",   "const",  "continue", "default",  "do",      "else",    "enum",   "extern",
+                                       "for",    "goto",    "if",     "inline", "register", "restrict", "return",  "sizeof",  "static", "struct",
+                                       "switch", "typedef", "typeof", "union",  "volatile", "while",    "alignof", "defined", "asm",    NULL};
+
+static void report(struct expression_reader *r, size_t offset, bool note, const char *format, va_list args)
+{
+    char message[600];
+    if (vsnprintf(message, sizeof message, format, args) < 0) message[0] = 0;
+    r->report(r->user, offset, note, message);
+}
+
+void expression_error(struct expression_reader *r, size_t offset, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    report(r, offset, false, format, args);
+    va_end(args);
+    r->failed = true;
+}
+
+void expression_note(struct expression_reader *r, size_t offset, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    report(r, offset, true, format, args);
+    va_end(args);
+}
+
+/* ---- names ---- */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool among(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0) return true;
+    return false;
+}
+
+static bool is_function(const char *word)
+{
+    for (int k = 0; k < FUNCTIONS; k++)
+        if (strcmp(word, expression_functions[k].name) == 0) return true;
+    return false;
+}
+
+static void check_name(struct expression_reader *r, size_t at, size_t length, bool called)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), r->text + at);
+    const char *names[FUNCTIONS + 1] = {NULL};
+    for (int k = 0; k < FUNCTIONS; k++) names[k] = expression_functions[k].name;
+    bool name = length == 1 && strchr(r->positions ? "ijh" : "sijh", *word);
+    if (called ? is_function(word) : name) return;
+    if (among(word, types)) {
+        expression_error(r, at, "'%s' is not part of expressions", word);
+        expression_note(r, at, "there are no casts: i, j and h are 64-bit integers, s and what has a fraction are doubles");
+    } else if (among(word, keywords) || strncmp(word, "__", 2) == 0 || (word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z'))
+        expression_error(r, at, "'%s' is not part of expressions", word);
+    else if (is_function(word))
+        expression_error(r, at, "'%s' is a function: write %s(…)", word, word);
+    else if (name)
+        expression_error(r, at, "'%s' is not a function", word);
+    else if (called) {
+        expression_error(r, at, "there is no function '%s' in expressions", word);
+        const char *near = nearest_word(word, names);
+        if (near)
+            expression_note(r, at, "did you mean '%s'?", near);
+        else
+            expression_note(r, at, "the functions are exp, log, tanh, sqrt, fabs, fmin, fmax, floor, pow");
+    } else if (r->positions && strcmp(word, "s") == 0) {
+        expression_error(r, at, "a mask depends on positions alone, so it has no 's'");
+        expression_note(r, at, "the names are i, j, h");
+    } else {
+        expression_error(r, at, "unknown name '%s'", word);
+        const char *near = nearest_word(word, names);
+        if (near)
+            expression_note(r, at, "did you mean '%s(…)'?", near);
+        else
+            expression_note(r, at, r->positions ? "the names are i, j, h" : "the names are s, i, j, h");
+    }
+}
+
+/* ---- numbers ---- */
+
+/* Bytes of what C's preprocessor takes for a number. */
+static size_t number_length(const char *s)
+{
+    size_t n = 1;
+    while (is_letter(s[n]) || is_digit(s[n]) || s[n] == '.' || ((s[n] == '+' || s[n] == '-') && strchr("eEpP", s[n - 1]))) n++;
+    return n;
+}
+
+static size_t digits(const char *s)
+{
+    size_t n = 0;
+    while (is_digit(s[n])) n++;
+    return n;
+}
+
+static void check_number(struct expression_reader *r, size_t at, size_t length)
+{
+    const char *s = r->text + at;
+    size_t whole = digits(s), n = whole, fraction = 0;
+    if (s[n] == '.') {
+        fraction = digits(s + n + 1);
+        n += 1 + fraction;
+    }
+    bool real = n > whole;
+    if ((s[n] == 'e' || s[n] == 'E') && is_digit(s[n + 1 + (s[n + 1] == '+' || s[n + 1] == '-')])) {
+        n += 1 + (size_t)(s[n + 1] == '+' || s[n + 1] == '-');
+        n += digits(s + n);
+        real = true;
+    }
+    int shown = length > 60 ? 60 : (int)length;
+    if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X' || s[1] == 'b' || s[1] == 'B')) {
+        expression_error(r, at, "'%.*s': write the number in decimal", shown, s);
+        return;
+    }
+    if (n != length || whole + fraction == 0) {
+        expression_error(r, at, "'%.*s' is not a number", shown, s);
+        if (n < length && whole + fraction > 0 && is_letter(s[n])) expression_note(r, at + n, "numbers have no suffixes");
+        return;
+    }
+    if (!real && whole > 1 && s[0] == '0') {
+        expression_error(r, at, "a number with a leading zero is ambiguous");
+        return;
+    }
+    errno = 0;
+    if (real) {
+        double value = strtod(s, NULL);
+        bool zero = strspn(s, "0.") >= strcspn(s, "eE") || strspn(s, "0.") == length;
+        if (!isfinite(value)) expression_error(r, at, "'%.*s' is larger than any double", shown, s);
+        if (value == 0 && !zero) expression_error(r, at, "'%.*s' is smaller than any double", shown, s);
+    } else {
+        (void)strtoll(s, NULL, 10);
+        if (errno == ERANGE) expression_error(r, at, "'%.*s' does not fit 64 bits", shown, s);
+    }
+}
+
+double expression_number(const struct expression_reader *r, size_t offset, bool *is_integer, int64_t *integer)
+{
+    const char *s = r->text + offset;
+    size_t whole = digits(s);
+    *is_integer = s[whole] != '.' && s[whole] != 'e' && s[whole] != 'E';
+    *integer = *is_integer ? strtoll(s, NULL, 10) : 0;
+    return strtod(s, NULL);
+}
+
+/* ---- all of it ---- */
+
+/* Bytes of the character at s: one and those of UTF-8 that go on with it. */
+static size_t character(const char *s)
+{
+    size_t n = 1;
+    while (n < 4 && ((unsigned char)s[n] & 0xc0) == 0x80) n++;
+    return n;
+}
+
+struct walk {
+    struct expression_reader *r;
+    size_t at;
+    bool operand;      /* the token before ends an operand */
+    bool function;     /* and is a function's name */
+    int depth, prefix; /* open parentheses; signs before an operand so far */
+    int choices;       /* ? so far */
+    bool call[EXPRESSION_MOST_DEPTH];
+    size_t open[EXPRESSION_MOST_DEPTH];
+};
+
+/* False: it is not worth going on. */
+static bool check_sign(struct walk *w, const struct sign *sign)
+{
+    struct expression_reader *r = w->r;
+    const char *s = sign->text;
+    bool function = w->function;
+    w->function = false;
+    if (!sign->allowed) {
+        expression_error(r, w->at, "'%s' is not part of expressions", s);
+        if (sign->note) expression_note(r, w->at, "%s", sign->note);
+        w->operand = false;
+        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* what follows was not meant as an expression */
+    }
+    if (*s == '(') {
+        if (w->depth == EXPRESSION_MOST_DEPTH) {
+            expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MOST_DEPTH);
+            return false;
+        }
+        w->call[w->depth] = function;
+        w->open[w->depth++] = w->at;
+        w->operand = false;
+        w->prefix = 0;
+        return true;
+    }
+    if (*s == ')') {
+        if (w->depth == 0) {
+            expression_error(r, w->at, "this ')' has no '(' before it");
+            return false;
+        }
+        w->depth--;
+        w->operand = true;
+        return true;
+    }
+    if (*s == ',' && (w->depth == 0 || !w->call[w->depth - 1])) {
+        expression_error(r, w->at, "a comma stands only between the arguments of a function");
+        return true;
+    }
+    bool prefix = !w->operand && strchr("+-!", *s) && !s[1];
+    if (!w->operand && !prefix) {
+        expression_error(r, w->at, "an operand is missing before '%s'", s);
+        return true;
+    }
+    w->prefix = prefix ? w->prefix + 1 : 0;
+    w->choices += *s == '?';
+    if (w->prefix > EXPRESSION_MOST_DEPTH || w->choices > EXPRESSION_MOST_DEPTH) {
+        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MOST_DEPTH, w->prefix ? s : "?", w->prefix ? " before an operand" : " in one expression");
+        return false;
+    }
+    w->operand = false;
+    return true;
+}
+
+static const struct sign *find_sign(const char *text)
+{
+    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+        if (strncmp(text, signs[k].text, strlen(signs[k].text)) == 0) return &signs[k];
+    return NULL;
+}
+
+/* One token, the one at w->at; false: it is not worth going on. */
+static bool check_token(struct walk *w)
+{
+    struct expression_reader *r = w->r;
+    const char *s = r->text + w->at;
+    size_t length = 1;
+    if (is_letter(*s)) {
+        while (is_letter(s[length]) || is_digit(s[length])) length++;
+        size_t next = length;
+        while (is_blank(s[next])) next++;
+        check_name(r, w->at, length, s[next] == '(');
+        w->operand = w->function = true;
+        w->prefix = 0;
+    } else if (is_digit(*s) || (*s == '.' && is_digit(s[1]))) {
+        length = number_length(s);
+        check_number(r, w->at, length);
+        w->operand = true;
+        w->function = false;
+        w->prefix = 0;
+    } else {
+        const struct sign *sign = find_sign(s);
+        if (sign) {
+            if (!check_sign(w, sign)) return false;
+            length = strlen(sign->text);
+        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
+            expression_error(r, w->at, "control character U+%04X in an expression", (unsigned)*s);
+        } else {
+            length = character(s);
+            expression_error(r, w->at, "'%.*s' is not part of expressions", (int)length, s);
+            if (strchr("\"'`;{}#\\@$", *s) && *s != '\'') w->operand = false;
+            if (strchr(";{}\"'#\\", *s)) return false; /* what follows is not an expression at all */
+        }
+    }
+    w->at += length;
+    return true;
+}
+
+bool expression_check_text(struct expression_reader *r)
+{
+    struct walk walk = {.r = r}, *w = &walk;
+    r->length = strlen(r->text);
+    if (r->length > EXPRESSION_MOST_BYTES) {
+        expression_error(r, 0, "an expression of more than %d bytes", EXPRESSION_MOST_BYTES);
+        return false;
+    }
+    for (int tokens = 0;; tokens++) {
+        while (is_blank(r->text[w->at])) w->at++;
+        if (!r->text[w->at]) break;
+        r->last = w->at;
+        if (tokens == EXPRESSION_MOST_TOKENS) {
+            expression_error(r, w->at, "more than %d names, numbers and signs", EXPRESSION_MOST_TOKENS);
+            return false;
+        }
+        if (!check_token(w)) return false;
+    }
+    if (w->depth > 0) expression_error(r, w->open[w->depth - 1], "this '(' is not closed");
+    return !r->failed;
+}

@@ -1,0 +1,220 @@
+/* The folder of compiled kernels: where it is, whether it can be trusted, private folders to compile in, and a seal on each file,
+   because loading a shared object that was cut short ends a program by a signal rather than with an error.
+   What is loaded from here runs: so a folder is held open once it has been checked, and nothing in it is reached by a path or through a link. */
+#include "../cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* the digits, then a newline where the string has its zero byte */
+enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+/* ---- folders ---- */
+
+int make_folders(const char *path, unsigned mode)
+{
+    char *part = strdup(path);
+    if (!part) return -1;
+    int result = 0;
+    for (char *at = part + 1; result == 0 && at[-1]; at++) {
+        if (*at != '/' && *at) continue;
+        char end = *at;
+        *at = 0;
+        if (mkdir(part, mode) != 0) {
+            int saved = errno;
+            struct stat info;
+            if (stat(part, &info) != 0 || !S_ISDIR(info.st_mode)) {
+                result = -1;
+                errno = saved == EEXIST ? ENOTDIR : saved;
+            }
+        }
+        *at = end;
+    }
+    int saved = errno;
+    free(part);
+    errno = saved;
+    return result;
+}
+
+void folder_close(struct folder *f)
+{
+    if (f->fd >= 0) close(f->fd);
+    *f = NO_FOLDER;
+}
+
+int folder_open(int parent, const char *name)
+{
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool private_open(struct arena *arena, const struct folder *parent, struct folder *out)
+{
+    const char *where = parent->fd >= 0 ? parent->path : getenv("TMPDIR");
+    if (!where || !*where) where = "/tmp";
+    char *path = arena_printf(arena, "%s/attnc-XXXXXX", where);
+    *out = NO_FOLDER;
+    if (!mkdtemp(path)) return false;
+    out->path = path;
+    out->fd = parent->fd >= 0 ? folder_open(parent->fd, folder_name(out)) : folder_open(AT_FDCWD, path);
+    if (out->fd >= 0) flock(out->fd, LOCK_EX | LOCK_NB); /* until it is closed: it is in use (cache_trim.c) */
+    return out->fd >= 0;
+}
+
+const char *folder_name(const struct folder *f)
+{
+    return strrchr(f->path, '/') + 1;
+}
+
+void remove_at(int parent, const char *name)
+{
+    const int fd = folder_open(parent, name);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!folder) {
+        if (fd >= 0) close(fd);
+        unlinkat(parent, name, 0);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) remove_at(fd, entry->d_name);
+    closedir(folder);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void remove_folder(const char *path)
+{
+    remove_at(AT_FDCWD, path);
+}
+
+/* ---- the cache ---- */
+
+/* Why the folder, which is there, is none to take code from; NULL: it is. As ssh does with keys: whoever can write here can run what they like as us. */
+static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
+{
+    static const char way_on[] = "or name another place in XDG_CACHE_HOME";
+    if (S_ISLNK(info->st_mode)) return arena_printf(arena, "%s is a link, which is not followed; remove it, %s", path, way_on);
+    if (!S_ISDIR(info->st_mode)) return arena_printf(arena, "%s is no folder; remove it, %s", path, way_on);
+    if (info->st_uid != geteuid())
+        return arena_printf(arena, "%s belongs to another user (%ld), who could put code there; remove it, %s", path, (long)info->st_uid, way_on);
+    if (info->st_mode & OTHERS_WRITE)
+        return arena_printf(arena, "%s can be written to by other users, who could put code there; chmod go-w it, %s", path, way_on);
+    return NULL;
+}
+
+bool cache_open(struct arena *arena, struct folder *out, const char **why)
+{
+    static const char name[] = "attnc";
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    *out = NO_FOLDER;
+    if (!base || *base != '/') { /* the XDG rules say to ignore a relative one */
+        base = home && *home == '/' ? arena_printf(arena, "%s/.cache", home) : NULL;
+        *why = "neither XDG_CACHE_HOME nor HOME is set";
+        if (!base) return false;
+    }
+    const char *path = arena_printf(arena, "%s/%s", base, name);
+    const int above = make_folders(base, 0700) == 0 ? open(base, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat info;
+    bool known = false;
+    if (above >= 0 && (mkdirat(above, name, 0700) == 0 || errno == EEXIST)) {
+        out->fd = folder_open(above, name);
+        known = out->fd >= 0 && fstat(out->fd, &info) == 0;
+        if (!known) {
+            const int saved = errno;
+            known = fstatat(above, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && distrust(arena, path, &info);
+            errno = saved;
+        }
+    }
+    *why = known ? distrust(arena, path, &info) : arena_printf(arena, "%s: %s", path, strerror(errno));
+    if (above >= 0) close(above);
+    if (*why)
+        folder_close(out);
+    else
+        out->path = path;
+    return !*why;
+}
+
+const char *hash_text(struct arena *arena, const char *data, size_t length)
+{
+    char *digits = arena_alloc(arena, SHA256_DIGEST_STRING_LENGTH);
+    SHA256Data((const uint8_t *)data, length, digits);
+    return digits;
+}
+
+/* ---- sealed files ---- */
+
+/* The file, which is this user's and nobody else's to write; -1 with errno. */
+static int open_own(const struct folder *f, const char *name, int flags)
+{
+    const int file = openat(f->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    if (file < 0) return -1;
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && !(info.st_mode & OTHERS_WRITE)) return file;
+    close(file);
+    errno = EPERM;
+    return -1;
+}
+
+/* All of it, to be freed; NULL with errno. */
+static char *read_whole(int file, size_t *length)
+{
+    struct stat info;
+    if (fstat(file, &info) != 0) return NULL;
+    char *data = malloc((size_t)info.st_size + 1);
+    *length = 0;
+    while (data && *length < (size_t)info.st_size) {
+        const ssize_t got = pread(file, data + *length, (size_t)info.st_size - *length, (off_t)*length);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            const int saved = got < 0 ? errno : EIO;
+            free(data);
+            data = NULL;
+            errno = saved;
+        } else
+            *length += (size_t)got;
+    }
+    return data;
+}
+
+int seal_file(const struct folder *f, const char *name)
+{
+    /* a linker makes files that the group can write to where the umask lets it */
+    const int file = fchmodat(f->fd, name, 0700, 0) == 0 ? open_own(f, name, O_RDWR | O_APPEND) : -1;
+    if (file < 0) return -1;
+    size_t length;
+    char *data = read_whole(file, &length), seal[SEAL];
+    ssize_t written = -1;
+    if (data) {
+        SHA256Data((const uint8_t *)data, length, seal);
+        seal[SEAL - 1] = '\n';
+        written = write(file, seal, SEAL);
+        if (written >= 0 && written < SEAL) errno = ENOSPC;
+    }
+    free(data);
+    const int saved = errno, closed = close(file);
+    if (written != SEAL) errno = saved;
+    return written == SEAL && closed == 0 ? 0 : -1;
+}
+
+bool sealed_file(const struct folder *f, const char *name)
+{
+    const int file = open_own(f, name, O_RDONLY);
+    if (file < 0) return false;
+    size_t length;
+    char *data = read_whole(file, &length), seal[SEAL];
+    bool sealed = data && length > SEAL;
+    if (sealed) {
+        SHA256Data((const uint8_t *)data, length - SEAL, seal);
+        seal[SEAL - 1] = '\n';
+        sealed = memcmp(seal, data + length - SEAL, SEAL) == 0;
+    }
+    if (sealed) futimens(file, NULL); /* the order in which kernels were used */
+    free(data);
+    close(file);
+    return sealed;
+}

@@ -1,0 +1,143 @@
+/* Calls of a compiled kernel: arrays of random numbers, parameters of a usual size, a workspace. */
+#include "../calls.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 20 };
+
+/* Numbers of a stream, from the first on, as they are stored. */
+static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
+{
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    if (dtype == ATTN_F64) attn_normal_f64(seed, attn_stream(name), 0, count, (double *)(void *)data);
+    if (dtype == ATTN_F32) attn_normal_f32(seed, attn_stream(name), 0, count, (float *)(void *)data);
+    for (int64_t at = 0; (dtype == ATTN_BF16 || dtype == ATTN_F16) && at < count; at += PIECE) {
+        int64_t n = count - at < PIECE ? count - at : PIECE;
+        attn_normal_f32(seed, attn_stream(name), (uint64_t)at, n, piece);
+        for (int64_t k = 0; k < n; k++) ((uint16_t *)(void *)data)[at + k] = dtype == ATTN_BF16 ? attn_bf16((double)piece[k]) : attn_f16((double)piece[k]);
+    }
+}
+
+/* The first numbers of a stream, repeated to fill an array. */
+static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
+{
+    size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
+    draw(dtype, seed, name, data, (int64_t)first);
+    for (size_t done = first * size; done < bytes; done += first * size) memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
+}
+
+double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int role)
+{
+    double rows = (double)p->batch * (role == 1 || role == 2 ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
+    return rows * (double)(role < 2 ? kernel->head_dim : kernel->value_dim) * (double)attn_dtype_size(kernel->dtype);
+}
+
+static double param_bytes(const struct attn_param *p, const struct attn_problem *problem)
+{
+    int64_t shape[4];
+    double bytes = (double)attn_dtype_size(p->dtype);
+    attn_param_shape(p, problem, shape);
+    for (int k = 0; k < p->rank; k++) bytes *= (double)shape[k];
+    return bytes;
+}
+
+void call_arrays_free(struct call_arrays *a)
+{
+    for (int role = 0; role < ROLES; role++) attn_free(a->data[role]);
+    *a = (struct call_arrays){0};
+}
+
+static bool make_arrays(struct call *c, uint64_t seed)
+{
+    static const char *const name[ROLES] = {"q", "k", "v", "out"};
+    struct call_arrays *a = c->arrays;
+    for (int role = 0; role < ROLES; role++) {
+        double bytes = call_array_bytes(c->kernel, &c->problem, role);
+        if (a->data[role] && a->bytes[role] >= bytes) continue;
+        attn_free(a->data[role]);
+        a->data[role] = attn_alloc((size_t)bytes);
+        a->bytes[role] = a->data[role] ? bytes : 0;
+        if (!a->data[role]) return false;
+        if (role < 3) fill(c->kernel->dtype, seed, name[role], a->data[role], (size_t)bytes);
+    }
+    return true;
+}
+
+/* Values of a usual size: weights near 1, biases near 0, matrices that keep the size of a row; ids in runs. */
+static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed, int64_t document)
+{
+    size_t count = bytes / attn_dtype_size(p->dtype);
+    if (p->dtype == ATTN_I32) {
+        for (size_t k = 0; k < count; k++) ((int32_t *)data)[k] = (int32_t)((int64_t)k % shape[p->rank - 1] / document);
+        return;
+    }
+    fill(p->dtype, seed, p->name, data, bytes);
+    bool weight = strstr(p->name, ".weight") != NULL, bias = strstr(p->name, ".bias") != NULL;
+    double scale = weight || bias ? 0.1 : p->rank == 2 ? 1 / sqrt((double)shape[0]) : 1, shift = weight ? 1 : 0;
+    for (size_t k = 0; k < count && (scale < 1 || shift > 0); k++)
+        if (p->dtype == ATTN_F64)
+            ((double *)data)[k] = shift + scale * ((double *)data)[k];
+        else
+            ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]);
+}
+
+static int make_params(struct call *c, uint64_t seed, int64_t document)
+{
+    const struct attn_kernel *kernel = c->kernel;
+    if (!kernel->params) return 0;
+    c->params = attn_alloc(kernel->params_bytes);
+    c->generated = attn_alloc(kernel->params_size());
+    c->learned = calloc((size_t)kernel->params, sizeof *c->learned);
+    if (!c->params || !c->generated || !c->learned) return ATTN_EMEMORY;
+    int error = kernel->params_init(c->params, seed, c->generated);
+    for (int k = 0; k < kernel->params && !error; k++) {
+        const struct attn_param *param = &kernel->param[k];
+        int64_t shape[4];
+        if (param->random) continue;
+        size_t bytes = (size_t)param_bytes(param, &c->problem);
+        c->learned[k] = attn_alloc(bytes);
+        if (!c->learned[k]) return ATTN_EMEMORY;
+        attn_param_shape(param, &c->problem, shape);
+        fill_param(param, shape, c->learned[k], bytes, seed, document);
+        memcpy((char *)c->params + param->offset, &c->learned[k], sizeof c->learned[k]);
+    }
+    return error;
+}
+
+double call_lacks(const struct call *c)
+{
+    double bytes = (double)c->kernel->workspace(&c->problem) + (double)c->kernel->params_bytes + (double)c->kernel->params_size();
+    for (int role = 0; role < ROLES; role++) {
+        double array = call_array_bytes(c->kernel, &c->problem, role);
+        if (array > c->arrays->bytes[role]) bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
+    }
+    for (int k = 0; k < c->kernel->params; k++) bytes += c->kernel->param[k].random ? 0 : param_bytes(&c->kernel->param[k], &c->problem);
+    return bytes;
+}
+
+int call_prepare(struct call *c, uint64_t seed, int64_t document)
+{
+    c->problem.workspace_bytes = c->kernel->workspace(&c->problem);
+    c->workspace = attn_alloc(c->problem.workspace_bytes);
+    if (!c->workspace || !make_arrays(c, seed)) return ATTN_EMEMORY;
+    return make_params(c, seed, document);
+}
+
+int call_forward(const struct call *c)
+{
+    return c->kernel->forward(&c->problem, c->params, c->arrays->data[0], c->arrays->data[1], c->arrays->data[2], c->arrays->data[3], c->workspace);
+}
+
+void call_release(struct call *c)
+{
+    for (int k = 0; c->learned && k < c->kernel->params; k++) attn_free(c->learned[k]);
+    free((void *)c->learned);
+    attn_free(c->params);
+    attn_free(c->generated);
+    attn_free(c->workspace);
+    c->params = c->generated = c->workspace = NULL;
+    c->learned = NULL;
+}

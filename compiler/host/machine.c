@@ -1,0 +1,175 @@
+/* What the machine that attnc runs on can do: its peak of multiply-adds, the bandwidth and the size of its memory. */
+#include "../compiler.h"
+
+#include "../../runtime/attnrt.h"
+#include "../machine_probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is first measured is measured in turns, so that what disturbs the machine for a while spoils a few of them. */
+static const double FIRST_TURN = 0.03;
+
+enum { MOST_MEASURED = 128, FIRST_TURNS = 5, MOST_TURNS = 64 };
+enum quantity { PEAK_F32, PEAK_F64, BANDWIDTH };
+struct machine {
+    struct loaded_code code;
+    const struct machine_probe *probe;
+    struct measured {
+        enum quantity what;
+        int threads;
+        double best, took[MOST_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is room for */
+        int turns;
+    } measured[MOST_MEASURED];
+    int count;
+};
+
+struct machine *machine_open(struct arena *arena, bool quiet, enum status *status)
+{
+    struct machine *m = arena_alloc(arena, sizeof *m);
+    *status = code_load("machine_probe", machine_probe_source, machine_probe_header, "machine_probe", quiet, &m->code);
+    m->probe = m->code.symbol;
+    return *status == STATUS_DONE ? m : NULL;
+}
+
+void machine_close(struct machine *m)
+{
+    if (m) code_unload(&m->code);
+}
+
+int machine_threads(const struct machine *m)
+{
+    return m->probe->threads();
+}
+
+const char *machine_vectors(const struct machine *m)
+{
+    return m->probe->vectors();
+}
+
+/* The number in a file that begins with one, or the number after `key` in a file of lines; -1: there is none. */
+static int64_t number_in(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    int64_t number = -1;
+    while (file && number < 0 && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        char *end, *text = line + strlen(key);
+        long long value = strtoll(text, &end, 10);
+        if (end > text) number = value;
+    }
+    if (file) fclose(file);
+    return number;
+}
+
+/* What the kernel of the system says of the first core's caches; the C library asks the processor, which says of a whole socket what a guest has a part of. */
+int64_t machine_cache(void)
+{
+    int64_t most = 0;
+    for (int index = 0; index < 8; index++) {
+        char path[96];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+        int64_t kib = number_in(path, "");
+        if (kib * 1024 > most) most = kib * 1024;
+    }
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    if (most == 0) most = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return most > 0 ? most : INT64_C(32) << 20;
+}
+
+int64_t machine_memory(void)
+{
+    int64_t free_kib = number_in("/proc/meminfo", "MemAvailable:"), free = free_kib >= 0 ? free_kib * 1024 : INT64_MAX;
+    /* a container's own limit */
+    int64_t most = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
+    if (most >= 0 && used >= 0 && most - used < free) free = most > used ? most - used : 0;
+    return free;
+}
+
+const char *machine_text(struct arena *arena)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], model[128] = "unknown processor";
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1) break;
+    if (file) fclose(file);
+    return arena_printf(arena, "%s, %ld processors, %lld KiB of cache", model, sysconf(_SC_NPROCESSORS_ONLN), (long long)(machine_cache() / 1024));
+}
+
+/* What the bandwidth is measured on: too large for any cache. */
+struct arrays {
+    double *data;
+    int64_t each; /* numbers */
+    bool fresh;   /* nothing has been written to them yet */
+};
+
+static struct arrays arrays_open(void)
+{
+    int64_t bytes = 4 * machine_cache(), most = machine_memory() / 4;
+    if (bytes < INT64_C(96) << 20) bytes = INT64_C(96) << 20;
+    if (bytes > most) bytes = most;
+    return (struct arrays){attn_alloc((size_t)bytes), bytes / 24, true};
+}
+
+static struct measured *find(struct machine *m, enum quantity what, int threads)
+{
+    for (int k = 0; k < m->count; k++)
+        if (m->measured[k].what == what && m->measured[k].threads == threads) return &m->measured[k];
+    struct measured *k = &m->measured[m->count < MOST_MEASURED ? m->count++ : MOST_MEASURED - 1];
+    *k = (struct measured){.what = what, .threads = threads};
+    return k;
+}
+
+/* The best that was ever seen is what counts: whatever else the machine does only makes it less. */
+static void turn(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
+{
+    double rate = 0;
+    if (k->what != BANDWIDTH)
+        rate = m->probe->peak(k->what == PEAK_F64, k->threads, seconds);
+    else if (a->data)
+        rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh, seconds);
+    a->fresh &= k->what != BANDWIDTH;
+    if (rate > k->best) k->best = rate;
+    if (rate > 0 && k->turns < MOST_TURNS) k->took[k->turns++] = 1 / rate;
+}
+
+/* A peak is first measured in turn with the bandwidth, unless that is known. */
+static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
+{
+    struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);
+    const bool first = k->turns == 0;
+    if (!first && again <= 0) return k;
+    struct measured *const each[] = {k, first && memory != k && memory->turns == 0 ? memory : NULL};
+    struct arrays arrays = {NULL, 0, false};
+    if (k == memory || each[1]) arrays = arrays_open();
+    for (int n = 0; n < (first ? FIRST_TURNS : 1); n++)
+        for (int e = 0; e < 2; e++)
+            if (each[e]) turn(m, each[e], &arrays, first ? FIRST_TURN : again);
+    attn_free(arrays.data);
+    return k;
+}
+
+static enum quantity peak_of(enum dtype dtype)
+{
+    return dtype_of_sums(dtype) == DTYPE_F64 ? PEAK_F64 : PEAK_F32;
+}
+
+double machine_peak(struct machine *m, enum dtype dtype, int threads, double again)
+{
+    return measure(m, peak_of(dtype), threads, again)->best;
+}
+
+double machine_bandwidth(struct machine *m, int threads, double again)
+{
+    return measure(m, BANDWIDTH, threads, again)->best;
+}
+
+double machine_peak_spread(struct machine *m, enum dtype dtype, int threads)
+{
+    const struct measured *k = measure(m, peak_of(dtype), threads, 0);
+    return repeats_spread(k->took, k->turns);
+}

@@ -1,0 +1,116 @@
+/* The pass driver. The pipeline is data (pipeline.def): passes run in its order, clean-ups where a pass requires what they establish; that every
+   requirement is met is checked, and every result is verified. */
+#include "../compiler.h"
+
+#include <string.h>
+
+enum property {
+#define PROPERTY(name, says) PROPERTY_##name,
+#include "../pipeline.def"
+    PROPERTIES
+};
+#define IS(name) (1U << PROPERTY_##name)
+
+static const struct {
+    const char *name, *says;
+} properties[] = {
+#define PROPERTY(name, says) {#name, says},
+#include "../pipeline.def"
+};
+
+const struct pass passes[] = {
+#define PASS(name, level, requires, establishes, invalidates, says) {#name, says, PASS_##level, false, requires, establishes, invalidates, pass_##name},
+#define CLEANUP(name, level, requires, establishes, invalidates, says) {#name, says, PASS_##level, true, requires, establishes, invalidates, pass_##name},
+#include "../pipeline.def"
+};
+const int pass_count = (int)(sizeof passes / sizeof *passes);
+
+static const unsigned result =
+#define RESULT(requires) requires
+#include "../pipeline.def"
+    ;
+
+struct pipeline {
+    const struct pass *pass;
+    int count;
+    struct compilation *c;
+    unsigned holds; /* properties, as bits */
+    pass_hook *hook;
+    void *user;
+};
+
+static bool internal_error(const struct pipeline *x, const char *format, const char *a, const char *b)
+{
+    diagnostics_error(x->c->diagnostics, (struct position){0, 0}, format, a, b);
+    return false;
+}
+
+static bool provide(struct pipeline *x, unsigned required, const char *user);
+
+static bool run_pass(struct pipeline *x, const struct pass *pass)
+{
+    struct compilation *c = x->c;
+    if (!provide(x, pass->requires, pass->name)) return false;
+    int errors = diagnostics_errors(c->diagnostics);
+    pass->run(c);
+    x->holds = (x->holds & ~pass->invalidates) | pass->establishes;
+    if (diagnostics_errors(c->diagnostics) > errors) return false;
+    const char *wrong = pass->level == PASS_GRAPH ? graph_verify(c->graph) : loops_verify(c->loops);
+    if (wrong) return internal_error(x, "internal error after pass '%s': %s", pass->name, wrong);
+    return !x->hook || x->hook(c, pass, x->user);
+}
+
+/* Runs the clean-ups that establish what is required and does not hold. */
+static bool provide(struct pipeline *x, unsigned required, const char *user)
+{
+    for (int k = 0; k < x->count; k++)
+        if (x->pass[k].cleanup && (x->pass[k].establishes & required & ~x->holds) && !run_pass(x, &x->pass[k])) return false;
+    for (int p = 0; p < PROPERTIES; p++)
+        if (required & ~x->holds & 1U << p) return internal_error(x, "internal error: %s requires that the program is %s", user, properties[p].name);
+    return true;
+}
+
+bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user)
+{
+    struct pipeline x = {pass, count, c, 0, hook, user};
+    for (int k = 0; k < count; k++)
+        if (!pass[k].cleanup && !run_pass(&x, &pass[k])) return false;
+    return provide(&x, result, "emission");
+}
+
+bool passes_run(struct compilation *c, pass_hook *hook, void *user)
+{
+    return passes_run_these(passes, pass_count, c, hook, user);
+}
+
+static void print_properties(const char **label, unsigned some, const char *verb, struct text *out)
+{
+    if (!some) return;
+    text_add(out, "%s%s", *label, verb);
+    for (int p = 0; p < PROPERTIES; p++)
+        if (some & 1U << p) text_add(out, "%s %s", some & ((1U << p) - 1) ? "," : "", properties[p].name);
+    *label = "; ";
+}
+
+void passes_print(struct text *out)
+{
+    static const char *const levels[] = {[PASS_GRAPH] = "graph", [PASS_LOWER] = "graph", [PASS_LOOPS] = "loops"};
+    for (int k = 0; k < pass_count; k++) {
+        const struct pass *pass = &passes[k];
+        const char *label = "                  ";
+        text_add(out, "%-10s %-6s %s\n", pass->name, levels[pass->level], pass->says);
+        print_properties(&label, pass->requires, "requires", out);
+        print_properties(&label, pass->establishes, "establishes", out);
+        print_properties(&label, pass->invalidates, "invalidates", out);
+        text_add(out, "%s\n", pass->cleanup ? "; runs wherever that is required and does not hold" : "");
+    }
+    text_add(out, "\nA program that is\n");
+    for (int p = 0; p < PROPERTIES; p++) text_add(out, "  %-16s%s\n", properties[p].name, properties[p].says);
+}
+
+int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise)
+{
+    for (int k = 0; c->schedule && k < c->schedule->knobs; k++)
+        if (strcmp(c->schedule->knob[k].name, name) == 0) return c->schedule->knob[k].value;
+    return otherwise;
+}

@@ -1,0 +1,81 @@
+/* How the spec reader reports: every message about a node, each node once. */
+#include "../spec.h"
+
+#include <string.h>
+
+static const struct position nowhere = {0, 0};
+
+void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ...)
+{
+    r->muted = node->wrong;
+    if (node->wrong) return;
+    node->wrong = true;
+    char message[1000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (node->origin)
+        diagnostics_error(r->d, nowhere, "--set %.100s: %s", node->origin, message);
+    else
+        diagnostics_error(r->d, node->at, "%s", message);
+}
+
+void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t offset, bool note, const char *message)
+{
+    struct position at = node->origin ? nowhere : yaml_place(node, offset);
+    if (note)
+        diagnostics_note(r->d, at, "%s", message);
+    else if (node->origin)
+        diagnostics_error(r->d, nowhere, "--set %.100s: at character %zu of the expression: %s", node->origin, offset + 1, message);
+    else
+        diagnostics_error(r->d, at, "%s", message);
+    r->muted = false;
+}
+
+void spec_note(struct spec_reader *r, const struct yaml *node, const char *format, ...)
+{
+    if (r->muted) return;
+    char message[1000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    diagnostics_note(r->d, node->origin ? nowhere : node->at, "%s", message);
+}
+
+void spec_place(struct spec_reader *r, const struct yaml *node, const char *what)
+{
+    if (node->origin)
+        spec_note(r, node, "%s is from --set %.100s", what, node->origin);
+    else
+        spec_note(r, node, "%s is here", what);
+}
+
+void spec_hint(struct spec_reader *r, const struct yaml *node, const char *text, const char *const *words)
+{
+    if (!words[0]) return;
+    const char *near = nearest_word(text, words);
+    if (near) {
+        spec_note(r, node, "did you mean '%s'?", near);
+        return;
+    }
+    struct text all = {0};
+    for (int i = 0; words[i]; i++) text_add(&all, "%s%s", i ? ", " : "", words[i]);
+    spec_note(r, node, "expected one of %s", all.data);
+    text_free(&all);
+}
+
+const char *spec_found(struct spec_reader *r, const struct yaml *node)
+{
+    switch (node->kind) {
+    case YAML_NULL: return "nothing";
+    case YAML_BOOL:
+    case YAML_INT:
+    case YAML_REAL: return arena_printf(r->arena, "%.40s", node->text);
+    case YAML_WORD: return *node->text ? arena_printf(r->arena, "'%.40s'", node->text) : "empty text";
+    case YAML_LIST: return node->count ? "a list" : "an empty list";
+    case YAML_MAP: return "a map";
+    }
+    return "";
+}

@@ -1,0 +1,32 @@
+/* The specs that come with attnc, by name; and what an operand of the command line means: a file, or one of them. */
+#include "../compiler.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+const struct library_spec *library_find(const char *name)
+{
+    for (const struct library_spec *s = library_specs; s->name; s++)
+        if (strcmp(s->name, name) == 0) return s;
+    return NULL;
+}
+
+const char *library_near(const char *name)
+{
+    enum { MOST_SPECS = 256 };
+    const char *words[MOST_SPECS + 1] = {NULL};
+    for (int k = 0; k < MOST_SPECS && library_specs[k].name; k++) words[k] = library_specs[k].name;
+    return nearest_word(name, words);
+}
+
+bool library_name(const char *operand)
+{
+    return *operand && !strpbrk(operand, "./");
+}
+
+const struct library_spec *library_operand(const char *operand)
+{
+    struct stat info;
+    bool file = stat(operand, &info) == 0 && !S_ISDIR(info.st_mode);
+    return library_name(operand) && !file ? library_find(operand) : NULL;
+}

@@ -1,0 +1,543 @@
+/* Reads a YAML tree into a spec by the rows of spec.def. Every value is checked against its row; what depends on several keys is in spec_check.c. */
+#include "../spec.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
+static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node);
+
+static void mismatch(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    struct text domain = {0};
+    row_domain(row, &domain);
+    spec_error(r, node, "'%s': expected %s, found %s", row->key, domain.data, spec_found(r, node));
+    text_free(&domain);
+}
+
+static void store(void *into, size_t field, const void *value, size_t bytes)
+{
+    if (field != SIZE_MAX) memcpy((char *)into + field, value, bytes);
+}
+
+/* ---- numbers ---- */
+
+static bool in_range(const struct key_row *row, const struct yaml *node)
+{
+    const int64_t n = node->integer;
+    if (node->kind != YAML_INT || n < row->low || n > row->high) return false;
+    if (row->check == CHECK_EVEN) return n % 2 == 0;
+    return row->check != CHECK_POWER_OF_TWO || (n & (n - 1)) == 0;
+}
+
+static bool number_fits(const struct key_row *row, const struct yaml *node)
+{
+    if ((node->kind != YAML_INT && node->kind != YAML_REAL) || !isfinite(node->real)) return false;
+    switch (row->check) {
+    case CHECK_POSITIVE: return node->real > 0;
+    case CHECK_NOT_NEGATIVE: return node->real >= 0;
+    case CHECK_NOT_ZERO: return node->real < 0 || node->real > 0;
+    case CHECK_ANY:
+    case CHECK_EVEN:
+    case CHECK_POWER_OF_TWO:
+    case CHECK_FINITE: break;
+    }
+    return true;
+}
+
+static bool read_seed(const struct yaml *node, uint64_t *seed)
+{
+    if (node->kind == YAML_INT && node->integer >= 0) {
+        *seed = (uint64_t)node->integer;
+        return true;
+    }
+    /* the upper half of the range is beyond YAML_INT */
+    if (node->kind != YAML_REAL || node->text[strspn(node->text, "0123456789")] != 0) return false;
+    errno = 0;
+    const unsigned long long value = strtoull(node->text, NULL, 10);
+    *seed = value;
+    return errno == 0;
+}
+
+static void read_coefficients(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
+{
+    if (node->kind == YAML_WORD && strcmp(node->text, "param") == 0) return;
+    if (node->kind != YAML_LIST || node->count == 0) {
+        mismatch(r, row, node);
+        return;
+    }
+    double *values = arena_alloc(r->arena, (size_t)node->count * sizeof *values);
+    for (int i = 0; i < node->count; i++) {
+        struct yaml *item = node->item[i];
+        if ((item->kind != YAML_INT && item->kind != YAML_REAL) || !isfinite(item->real))
+            spec_error(r, item, "'%s': expected a finite number, found %s", row->key, spec_found(r, item));
+        values[i] = item->real;
+    }
+    store(into, row->field, &values, sizeof values);
+}
+
+static int compare_tokens(const void *pa, const void *pb)
+{
+    const struct yaml *a = *(struct yaml *const *)pa, *b = *(struct yaml *const *)pb;
+    if (a->integer != b->integer) return a->integer < b->integer ? -1 : 1;
+    if (a->at.line != b->at.line) return a->at.line < b->at.line ? -1 : 1;
+    return a->at.column < b->at.column ? -1 : a->at.column > b->at.column;
+}
+
+static void read_tokens(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct mask *mask)
+{
+    if (node->kind != YAML_LIST || node->count == 0) {
+        mismatch(r, row, node);
+        return;
+    }
+    if (node->count > MAX_TOKENS) {
+        spec_error(r, node, "'%s': there are %d tokens, and %d are the most there can be", row->key, node->count, MAX_TOKENS);
+        return;
+    }
+    struct yaml **sorted = arena_alloc(r->arena, (size_t)node->count * sizeof *sorted);
+    mask->token = arena_alloc(r->arena, (size_t)node->count * sizeof *mask->token);
+    int count = 0;
+    for (int i = 0; i < node->count; i++) {
+        struct yaml *item = node->item[i];
+        mask->token[mask->tokens++] = item->integer;
+        if (in_range(row, item))
+            sorted[count++] = item;
+        else
+            spec_error(r, item, "'%s': expected an integer from %lld to %lld, found %s", row->key, (long long)row->low, (long long)row->high,
+                       spec_found(r, item));
+    }
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_tokens);
+    for (int i = 1; i < count; i++)
+        if (sorted[i]->integer == sorted[i - 1]->integer) {
+            spec_error(r, sorted[i], "'%s': %lld is there twice", row->key, (long long)sorted[i]->integer);
+            spec_place(r, sorted[i - 1], "the first");
+        }
+}
+
+/* ---- text ---- */
+
+static bool is_identifier(const char *text)
+{
+    if (!(*text == '_' || (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z'))) return false;
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
+}
+
+enum { MOST_EXPRESSIONS = 200 };
+
+struct inside {
+    struct spec_reader *r;
+    struct yaml *node;
+};
+
+static void report_inside(void *user, size_t offset, bool note, const char *message)
+{
+    const struct inside *x = user;
+    spec_error_inside(x->r, x->node, offset, note, message);
+}
+
+static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
+{
+    if (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")]) {
+        mismatch(r, row, node);
+        return;
+    }
+    if (!node->expression) {
+        if (r->expressions++ == MOST_EXPRESSIONS) spec_error(r, node, "more than %d expressions in one spec", MOST_EXPRESSIONS);
+        if (r->expressions > MOST_EXPRESSIONS) return;
+        struct inside inside = {r, node};
+        node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, report_inside, &inside);
+        node->wrong = !node->expression;
+        if (node->wrong) return;
+        node->expression->at = node->at;
+        for (int k = 0; k < node->expression->exponentials; k++) {
+            struct exponential *x = &node->expression->exponential[k];
+            if (!node->origin) x->at = yaml_place(node, x->offset);
+        }
+    }
+    store(into, row->field, &node->expression, sizeof(struct expression *));
+}
+
+/* ---- choices ---- */
+
+static bool needs_options(enum group group)
+{
+    for (int i = 0; i < key_row_count; i++)
+        if (key_rows[i].group == group && !key_rows[i].otherwise) return true;
+    return false;
+}
+
+/* The word stands alone and must not. */
+static void report_bare(struct spec_reader *r, const struct option_row *option, struct yaml *word)
+{
+    struct text keys = {0}, example = {0};
+    for (int i = 0; i < key_row_count; i++) {
+        const struct key_row *row = &key_rows[i];
+        if (row->group != option->group || row->otherwise) continue;
+        text_add(&keys, "%s'%s'", keys.length ? " and " : "", row->key);
+        text_add(&example, "%s%s: …", example.length ? ", " : "", row->key);
+    }
+    spec_error(r, word, "'%s' needs %s", option->word, keys.data);
+    spec_note(r, word, "write {%s: {%s}}", option->word, example.data);
+    text_free(&keys);
+    text_free(&example);
+}
+
+static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into);
+
+/* A word or a one-key map; the options go into `into`. Returns the row of the word, NULL after reporting. */
+static const struct option_row *read_choice(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
+{
+    struct yaml *word = node, *value = NULL;
+    if (node->kind == YAML_MAP && node->count > 0) {
+        word = node->key[0];
+        value = node->item[0];
+        if (node->count > 1) {
+            spec_error(r, node->key[1], "'%s' takes one choice, and '%.40s' is a second one", row->key, node->key[1]->text);
+            spec_place(r, word, arena_printf(r->arena, "the first, '%.40s',", word->text));
+            return NULL;
+        }
+    }
+    if (node->wrong || word->wrong) return NULL;
+    if (node->kind == YAML_NULL && row->otherwise && *row->otherwise && *row->otherwise != '(') word = yaml_plain(r->arena, row->otherwise);
+    const enum choice choice = (enum choice)row->of;
+    if (word->kind != YAML_WORD || !*word->text) {
+        const struct key_row item = {.key = row->key, .type = ROW_CHOICE, .of = row->of};
+        mismatch(r, &item, word);
+        return NULL;
+    }
+    const struct option_row *option = find_option(choice, word->text);
+    if (!option) {
+        spec_error(r, word, "unknown %s '%.60s'", choice_rows[choice].heading, word->text);
+        spec_hint(r, word, word->text, option_words(r->arena, choice));
+        return NULL;
+    }
+    switch (option->payload) {
+    case PAYLOAD_BARE:
+        if (value && value->kind != YAML_NULL && !(value->kind == YAML_MAP && value->count == 0)) {
+            spec_error(r, value, "'%s' has no options, found %s", option->word, spec_found(r, value));
+            return NULL;
+        }
+        break;
+    case PAYLOAD_OPTIONS:
+        if (value && value->kind != YAML_NULL) {
+            if (value->kind != YAML_MAP) {
+                spec_error(r, value, "the options of '%s' are a map, found %s", option->word, spec_found(r, value));
+                return NULL;
+            }
+            read_map(r, value, word, option->group, into);
+        } else if (needs_options(option->group)) {
+            report_bare(r, option, word);
+            return NULL;
+        } else {
+            read_map(r, NULL, word, option->group, into);
+        }
+        break;
+    case PAYLOAD_VALUE:
+        if (!value) {
+            spec_error(r, word, "'%s' needs a value", option->word);
+            spec_note(r, word, "write {%s: …}", option->word);
+            return NULL;
+        }
+        read_value(r, find_key(option->group, option->word), value, into);
+        break;
+    }
+    return option;
+}
+
+static void read_prepare(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    if (node->kind != YAML_LIST) {
+        mismatch(r, row, node);
+        if (node->kind == YAML_WORD && find_option(CHOICE_PREPARE, node->text)) spec_note(r, node, "write [%s]", node->text);
+        return;
+    }
+    if (node->count > MAX_STEPS) {
+        spec_error(r, node, "'%s': there are %d steps, and %d are the most there can be", row->key, node->count, MAX_STEPS);
+        return;
+    }
+    r->spec->prepare = arena_alloc(r->arena, (size_t)node->count * sizeof *r->spec->prepare);
+    for (int i = 0; i < node->count; i++) {
+        struct prepare *step = &r->spec->prepare[r->spec->prepares++];
+        step->at = node->item[i]->at;
+        const struct option_row *option = read_choice(r, row, node->item[i], step);
+        if (option) step->kind = (enum prepare_kind)option->value;
+    }
+}
+
+static void read_masks(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct mask *mask)
+{
+    if (node->kind != YAML_LIST || node->count == 0) {
+        mismatch(r, row, node);
+        return;
+    }
+    mask->part = arena_alloc(r->arena, (size_t)node->count * sizeof *mask->part);
+    for (int i = 0; i < node->count; i++) mask->part[mask->parts++] = read_mask(r, row, node->item[i]);
+}
+
+static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    struct mask *mask = arena_alloc(r->arena, sizeof *mask);
+    mask->at = node->at;
+    if (++r->masks > MAX_MASKS) {
+        if (r->masks == MAX_MASKS + 1) spec_error(r, node, "there are more than %d masks, the most there can be", MAX_MASKS);
+        return mask;
+    }
+    const struct option_row *option = read_choice(r, row, node, mask);
+    if (!option) return mask;
+    mask->kind = (enum mask_kind)option->value;
+    struct yaml *options = node->kind == YAML_MAP ? node->item[0] : NULL;
+    if (mask->kind == MASK_GLOBAL) {
+        struct yaml *count = yaml_get(options, "count"), *tokens = yaml_get(options, "tokens");
+        struct yaml *word = node->kind == YAML_MAP ? node->key[0] : node;
+        if (!count && !tokens) {
+            spec_error(r, word, "'global' needs either 'count' or 'tokens'");
+        } else if (count && tokens) {
+            spec_error(r, tokens, "'global' takes either 'count' or 'tokens', not both");
+            spec_place(r, count, "'count'");
+        }
+    }
+    return mask;
+}
+
+static void read_emit(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    if (node->kind != YAML_LIST || node->count == 0) {
+        mismatch(r, row, node);
+        if (node->kind == YAML_WORD && find_option(CHOICE_EMIT, node->text)) spec_note(r, node, "write [%s]", node->text);
+        return;
+    }
+    struct yaml *first[8] = {0};
+    for (int i = 0; i < node->count; i++) {
+        struct yaml *item = node->item[i];
+        const struct option_row *option = read_choice(r, row, item, NULL);
+        if (!option) continue;
+        if (r->spec->emit & (unsigned)option->value) {
+            spec_error(r, item, "'emit': '%s' is there twice", option->word);
+            spec_place(r, first[option->value], "the first");
+        } else {
+            first[option->value] = item;
+        }
+        r->spec->emit |= (unsigned)option->value;
+    }
+}
+
+/* The knobs of one map; `from` goes with the entries of a list. */
+static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into)
+{
+    into->knob = arena_alloc(r->arena, (size_t)map->count * sizeof *into->knob);
+    for (int i = 0; i < map->count; i++) {
+        struct yaml *key = map->key[i], *value = map->item[i];
+        if (strcmp(key->text, "from") == 0) {
+            if (listed) continue;
+            spec_error(r, key, "'from' goes with a list of schedules, each for the lengths from there on");
+            spec_note(r, key, "write schedule: [{…}, {from: …, …}]");
+            continue;
+        }
+        if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is no name of a knob", key->text);
+        if (value->kind != YAML_INT) spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text, spec_found(r, value));
+        into->knob[into->knobs++] = (struct knob){key->text, value->integer, key->at, value->at};
+    }
+}
+
+/* From how many keys on the n-th entry holds; `before` is the node that says so of the one before it, or NULL. */
+static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n, struct yaml *before, int64_t *from)
+{
+    struct yaml *node = entry->kind == YAML_MAP ? yaml_get(entry, "from") : NULL;
+    if (!node) {
+        if (n > 0) {
+            spec_error(r, entry, "'schedule': an entry after the first needs 'from', the keys that it holds from");
+            spec_note(r, entry, "write {from: …, …}");
+        }
+        return before;
+    }
+    if (node->kind != YAML_INT || node->integer < 1 || node->integer > row->high)
+        spec_error(r, node, "'from': expected an integer from 1 to %lld, found %s", (long long)row->high, spec_found(r, node));
+    else if (n == 0 && node->integer != 1)
+        spec_error(r, node, "'schedule': the first entry holds from 1 key on, so its 'from' is left out or 1");
+    else if (n > 0 && node->integer <= (before ? before->integer : 1)) {
+        spec_error(r, node, "'schedule': its entries ascend by 'from', but %lld follows %lld", (long long)node->integer,
+                   (long long)(before ? before->integer : 1));
+        if (before) spec_place(r, before, "the one before it");
+    } else {
+        *from = n > 0 ? node->integer : 0;
+        return node;
+    }
+    return before;
+}
+
+static void read_schedule(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    if (node->kind == YAML_NULL) return;
+    if (node->kind != YAML_MAP && (node->kind != YAML_LIST || node->count == 0)) {
+        mismatch(r, row, node);
+        return;
+    }
+    struct spec *spec = r->spec;
+    spec->schedule = arena_alloc(r->arena, MOST_SCHEDULES * sizeof *spec->schedule);
+    if (node->kind == YAML_MAP) {
+        read_knobs(r, node, false, &spec->schedule[spec->schedules++]);
+        return;
+    }
+    struct yaml *before = NULL;
+    for (int i = 0; i < node->count; i++) {
+        struct yaml *item = node->item[i];
+        if (i == MOST_SCHEDULES) {
+            spec_error(r, item, "'schedule': more than %d entries", MOST_SCHEDULES);
+            return;
+        }
+        struct schedule *into = &spec->schedule[spec->schedules++];
+        if (item->kind == YAML_MAP)
+            read_knobs(r, item, true, into);
+        else if (item->kind != YAML_NULL)
+            spec_error(r, item, "'schedule': expected a map of knobs, found %s", spec_found(r, item));
+        if (!item->wrong) before = read_from(r, row, item, i, before, &into->from);
+    }
+}
+
+/* ---- one value ---- */
+
+static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
+{
+    const bool yes = true;
+    if (node->wrong) return;
+    store(into, row->has, &yes, sizeof yes);
+    store(into, row->at, &node->at, sizeof node->at);
+    switch (row->type) {
+    case ROW_INTEGER:
+        if (in_range(row, node))
+            store(into, row->field, &node->integer, sizeof node->integer);
+        else
+            mismatch(r, row, node);
+        break;
+    case ROW_NUMBER:
+        if (number_fits(row, node))
+            store(into, row->field, &node->real, sizeof node->real);
+        else
+            mismatch(r, row, node);
+        break;
+    case ROW_FLAG:
+        if (node->kind == YAML_BOOL)
+            store(into, row->field, &node->flag, sizeof node->flag);
+        else
+            mismatch(r, row, node);
+        break;
+    case ROW_SEED: {
+        uint64_t seed = 0;
+        if (read_seed(node, &seed))
+            store(into, row->field, &seed, sizeof seed);
+        else
+            mismatch(r, row, node);
+        break;
+    }
+    case ROW_NAME:
+        if (node->kind == YAML_WORD && is_identifier(node->text))
+            store(into, row->field, &node->text, sizeof node->text);
+        else
+            mismatch(r, row, node);
+        break;
+    case ROW_TEXT:
+        if (node->kind == YAML_WORD)
+            store(into, row->field, &node->text, sizeof node->text);
+        else
+            mismatch(r, row, node);
+        break;
+    case ROW_EXPRESSION:
+    case ROW_CONDITION: read_expression(r, row, node, into); break;
+    case ROW_CHOICE: {
+        const struct option_row *option = read_choice(r, row, node, into);
+        if (option) store(into, row->field, &option->value, sizeof option->value);
+        break;
+    }
+    case ROW_SWITCH: {
+        const struct option_row *option = read_choice(r, row, node, into);
+        const bool set = option && option->value;
+        store(into, row->field, &set, sizeof set);
+        break;
+    }
+    case ROW_GROUP:
+        if (node->kind == YAML_MAP)
+            read_map(r, node, node, (enum group)row->of, into);
+        else
+            mismatch(r, row, node);
+        break;
+    case ROW_SIMILARITY: {
+        struct similarity *s = &r->spec->similarity;
+        s->at = node->at;
+        const struct option_row *option = read_choice(r, row, node, s);
+        if (option) s->kind = (enum similarity_kind)option->value;
+        break;
+    }
+    case ROW_PREPARE: read_prepare(r, row, node); break;
+    case ROW_MASK: r->spec->mask = read_mask(r, row, node); break;
+    case ROW_MASKS: read_masks(r, row, node, into); break;
+    case ROW_MASK_PART: {
+        struct mask *mask = into;
+        mask->part = arena_alloc(r->arena, sizeof *mask->part);
+        mask->part[mask->parts++] = read_mask(r, row, node);
+        break;
+    }
+    case ROW_BLOCK:
+        if (in_range(row, node))
+            store(into, row->field, &node->integer, sizeof node->integer);
+        else if (node->kind != YAML_WORD || strcmp(node->text, "auto") != 0)
+            mismatch(r, row, node);
+        break;
+    case ROW_COEFFICIENTS: read_coefficients(r, row, node, into); break;
+    case ROW_TOKENS: read_tokens(r, row, node, into); break;
+    case ROW_EMIT: read_emit(r, row, node); break;
+    case ROW_SCHEDULE: read_schedule(r, row, node); break;
+    }
+}
+
+/* Whether an unknown key of the map was probably meant to be this one; then saying that it is missing would be noise. */
+static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const struct key_row *row)
+{
+    const char *const *words = key_words(r->arena, row->group);
+    for (int i = 0; map && i < map->count; i++) {
+        const char *key = map->key[i]->text, *near = find_key(row->group, key) ? NULL : nearest_word(key, words);
+        if (near && strcmp(near, row->key) == 0) return true;
+    }
+    return false;
+}
+
+static void read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
+{
+    for (int i = 0; map && i < map->count; i++) {
+        const struct key_row *row = find_key(group, map->key[i]->text);
+        if (row) {
+            read_value(r, row, map->item[i], into);
+            continue;
+        }
+        spec_error(r, map->key[i], "unknown key '%.60s'", map->key[i]->text);
+        spec_hint(r, map->key[i], map->key[i]->text, key_words(r->arena, group));
+    }
+    for (int i = 0; i < key_row_count; i++) {
+        const struct key_row *row = &key_rows[i];
+        if (row->group != group || yaml_get(map, row->key)) continue;
+        if (!row->otherwise) {
+            if ((map && map->partial) || is_misspelt(r, map, row)) continue;
+            /* several keys may be missing in one place: each is an error of its own */
+            owner->wrong = false;
+            if (group == GROUP_SPEC)
+                spec_error(r, owner, "the spec has no '%s'", row->key);
+            else
+                spec_error(r, owner, "'%s' needs '%s'", owner->text ? owner->text : "shape", row->key);
+        } else if (*row->otherwise && *row->otherwise != '(') {
+            struct yaml *node = yaml_plain(r->arena, row->otherwise);
+            struct key_row silent = *row;
+            silent.has = silent.at = SIZE_MAX;
+            read_value(r, &silent, node, into);
+        }
+    }
+}
+
+void spec_read_tree(struct spec_reader *r)
+{
+    if (r->root->kind != YAML_MAP) {
+        spec_error(r, r->root, "a spec is a map of keys, found %s", spec_found(r, r->root));
+        return;
+    }
+    read_map(r, r->root, r->root, GROUP_SPEC, r->spec);
+}

@@ -1,0 +1,564 @@
+/* YAML files as trees with positions: libyaml's events, the core scalars of YAML 1.2, and limits that no honest spec meets. */
+#include "../compiler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { MOST_DEPTH = 100, MOST_ANCHORS = 1000, MOST_ALIASED = 100000 };
+
+/* A collection that is being read. */
+struct frame {
+    struct yaml *node;
+    struct yaml *key; /* MAP: waits for its value */
+    int capacity;
+    int64_t size; /* nodes in it, aliases expanded */
+    int height;   /* levels below it */
+    bool dropped; /* collection used as a key, or under a key that was refused: read and forgotten */
+};
+
+struct anchor {
+    const char *name;
+    struct yaml *node;
+    int64_t size;
+    int height;
+    bool open; /* its collection has not ended: an alias to it would contain itself */
+};
+
+struct loader {
+    struct arena *arena;
+    struct diagnostics *d;
+    const char *origin, *source;
+    size_t source_length;
+    struct frame frame[MOST_DEPTH];
+    int depth;
+    struct anchor *anchor;
+    int anchors;
+    int64_t aliased;
+    struct yaml *root;
+    bool stop; /* nothing after this can be trusted */
+};
+
+static void report(struct loader *r, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+static void report(struct loader *r, struct position at, const char *format, ...)
+{
+    char message[300];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (r->origin)
+        diagnostics_error(r->d, (struct position){0, 0}, "--set %.100s: %s", r->origin, message);
+    else
+        diagnostics_error(r->d, at, "%s", message);
+}
+
+static void remark(struct loader *r, struct position at, const char *message)
+{
+    diagnostics_note(r->d, r->origin ? (struct position){0, 0} : at, "%s", message);
+}
+
+/* ---- bytes ---- */
+
+/* The code point at s and its length; length 0 when the bytes are not UTF-8. */
+static uint32_t code_point(const unsigned char *s, size_t left, int *length)
+{
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } form[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    *length = 0;
+    for (size_t n = 0; n < 4; n++) {
+        if ((s[0] & form[n].mask) != form[n].lead) continue;
+        if (n + 1 > left) return 0;
+        uint32_t c = s[0] & (unsigned char)~form[n].mask;
+        for (size_t i = 1; i <= n; i++) {
+            if ((s[i] & 0xc0) != 0x80) return 0;
+            c = c << 6 | (s[i] & 0x3fu);
+        }
+        if (c < form[n].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0;
+        *length = (int)n + 1;
+        return c;
+    }
+    return 0;
+}
+
+/* libyaml would stop at these bytes too, but without saying where. */
+static bool check_bytes(struct loader *r, const char *text, size_t length)
+{
+    struct position at = {1, 1};
+    for (size_t i = 0; i < length;) {
+        int bytes;
+        const unsigned char *s = (const unsigned char *)text + i;
+        const uint32_t c = code_point(s, length - i, &bytes);
+        if (bytes == 0) {
+            report(r, at, "byte 0x%02x is not UTF-8 text", s[0]);
+            return false;
+        }
+        const bool allowed = c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c <= 0x7e) || c == 0x85 || (c >= 0xa0 && c <= 0xfffd && c != 0xfeff) ||
+                             c >= 0x10000;
+        if (!allowed) {
+            report(r, at, c == 0xfeff ? "a byte order mark inside the file" : "control character U+%04X", (unsigned)c);
+            return false;
+        }
+        i += (size_t)bytes;
+        at.column++;
+        if ((c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029) && !(c == '\r' && i < length && text[i] == '\n')) {
+            at.line++;
+            at.column = 1;
+        }
+    }
+    return true;
+}
+
+/* ---- scalars ---- */
+
+static const char *digits(const char *s)
+{
+    while (*s >= '0' && *s <= '9') s++;
+    return s;
+}
+
+static bool is_one_of(const char *text, const char *a, const char *b, const char *c)
+{
+    return strcmp(text, a) == 0 || strcmp(text, b) == 0 || strcmp(text, c) == 0;
+}
+
+static bool is_float(const char *s)
+{
+    if (*s == '-' || *s == '+') s++;
+    const char *whole = digits(s), *end = whole;
+    if (*end == '.') end = digits(end + 1);
+    if (whole == s && (*s != '.' || end == s + 1)) return false;
+    if (*end == 'e' || *end == 'E') {
+        end++;
+        if (*end == '-' || *end == '+') end++;
+        const char *exponent = end;
+        end = digits(end);
+        if (end == exponent) return false;
+    }
+    return *end == 0;
+}
+
+static bool read_integer(struct yaml *node, const char *text, int base)
+{
+    errno = 0;
+    const long long value = strtoll(text, NULL, base);
+    if (errno == ERANGE) {
+        double real = 0;
+        if (base == 10)
+            real = strtod(text, NULL);
+        else
+            for (const char *s = text; *s; s++) real = real * base + (*s <= '9' ? *s - '0' : (*s | 0x20) - 'a' + 10);
+        node->kind = YAML_REAL;
+        node->real = real;
+        return true;
+    }
+    node->kind = YAML_INT;
+    node->integer = value;
+    node->real = (double)value;
+    return true;
+}
+
+/* Gives a plain scalar its kind and value. */
+static void resolve(struct yaml *node)
+{
+    const char *t = node->text, *unsigned_part = t + (*t == '-' || *t == '+');
+    node->kind = YAML_WORD;
+    if (*t == 0 || strcmp(t, "~") == 0 || is_one_of(t, "null", "Null", "NULL")) {
+        node->kind = YAML_NULL;
+    } else if (is_one_of(t, "true", "True", "TRUE") || is_one_of(t, "false", "False", "FALSE")) {
+        node->kind = YAML_BOOL;
+        node->flag = *t == 't' || *t == 'T';
+    } else if (t[0] == '0' && t[1] == 'o' && t[2] && t[2 + strspn(t + 2, "01234567")] == 0) {
+        read_integer(node, t + 2, 8);
+    } else if (t[0] == '0' && t[1] == 'x' && t[2] && t[2 + strspn(t + 2, "0123456789abcdefABCDEF")] == 0) {
+        read_integer(node, t + 2, 16);
+    } else if (*unsigned_part && *digits(unsigned_part) == 0) {
+        read_integer(node, t, 10);
+    } else if (is_float(t)) {
+        node->kind = YAML_REAL;
+        node->real = strtod(t, NULL);
+    } else if (is_one_of(unsigned_part, ".inf", ".Inf", ".INF")) {
+        node->kind = YAML_REAL;
+        node->real = *t == '-' ? -INFINITY : INFINITY;
+    } else if (is_one_of(t, ".nan", ".NaN", ".NAN")) {
+        node->kind = YAML_REAL;
+        node->real = NAN;
+    }
+}
+
+struct yaml *yaml_plain(struct arena *arena, const char *text)
+{
+    struct yaml *node = arena_alloc(arena, sizeof *node);
+    node->text = text;
+    resolve(node);
+    return node;
+}
+
+struct yaml *yaml_get(const struct yaml *map, const char *key)
+{
+    if (!map || map->kind != YAML_MAP) return NULL;
+    for (int i = 0; i < map->count; i++)
+        if (strcmp(map->key[i]->text, key) == 0) return map->item[i];
+    return NULL;
+}
+
+/* ---- nodes ---- */
+
+static struct position position(yaml_mark_t mark)
+{
+    return (struct position){(int)mark.line + 1, (int)mark.column + 1};
+}
+
+static struct yaml *node_new(struct loader *r, const yaml_event_t *event)
+{
+    struct yaml *node = arena_alloc(r->arena, sizeof *node);
+    node->origin = r->origin;
+    if (!r->origin) node->at = position(event->start_mark);
+    return node;
+}
+
+/* The part of a tag of YAML's own after its prefix, "" for no tag, NULL after reporting any other. */
+static const char *core_tag(struct loader *r, const yaml_char_t *tag, struct position at)
+{
+    static const char prefix[] = "tag:yaml.org,2002:";
+    if (!tag) return "";
+    const char *text = (const char *)tag;
+    if (strcmp(text, "!") == 0) return "str";
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0) {
+        static const char *const known[] = {"str", "int", "float", "bool", "null", "seq", "map"};
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (strcmp(text + sizeof prefix - 1, known[i]) == 0) return known[i];
+    }
+    report(r, at, "the tag '%.60s' has no meaning here", text);
+    return NULL;
+}
+
+static char style_of(const yaml_event_t *event)
+{
+    switch (event->data.scalar.style) {
+    case YAML_SINGLE_QUOTED_SCALAR_STYLE: return '\'';
+    case YAML_DOUBLE_QUOTED_SCALAR_STYLE: return '"';
+    case YAML_LITERAL_SCALAR_STYLE: return '|';
+    case YAML_FOLDED_SCALAR_STYLE: return '>';
+    case YAML_PLAIN_SCALAR_STYLE:
+    case YAML_ANY_SCALAR_STYLE: break;
+    }
+    return 0;
+}
+
+static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t *event)
+{
+    node->source = r->source;
+    node->source_length = r->source_length;
+    node->style = style_of(event);
+    node->text = arena_copy(r->arena, (const char *)event->data.scalar.value);
+    node->kind = YAML_WORD;
+    const char *tag = core_tag(r, event->data.scalar.tag, node->at);
+    if (!tag) {
+        node->wrong = true;
+        return;
+    }
+    if (strlen(node->text) != event->data.scalar.length) {
+        report(r, node->at, "a zero byte inside a string");
+        node->wrong = true;
+        return;
+    }
+    node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || strcmp(tag, "str") == 0;
+    if (node->quoted && (*tag == 0 || strcmp(tag, "str") == 0)) return;
+    resolve(node);
+    if (*tag) {
+        if (strcmp(tag, "float") == 0 && node->kind == YAML_INT) node->kind = YAML_REAL;
+        static const char *const names[] = {[YAML_NULL] = "null", [YAML_BOOL] = "bool", [YAML_INT] = "int", [YAML_REAL] = "float",
+                                            [YAML_WORD] = "str",  [YAML_LIST] = "seq",  [YAML_MAP] = "map"};
+        if (strcmp(tag, names[node->kind]) != 0) {
+            report(r, node->at, "'%.60s' is not of the type that its tag says, %s", node->text, tag);
+            node->wrong = true;
+        }
+        return;
+    }
+    if (node->kind == YAML_REAL && isnan(node->real)) {
+        report(r, node->at, "NaN is not a value");
+        node->wrong = true;
+    }
+    const char *first = node->text + (*node->text == '-' || *node->text == '+');
+    if (node->kind == YAML_INT && first[0] == '0' && first[1] >= '0' && first[1] <= '9' && strspn(first, "0") != strlen(first)) {
+        /* YAML 1.1 reads octal, YAML 1.2 decimal: whoever wrote it may mean either */
+        report(r, node->at, "a number with a leading zero is ambiguous");
+        remark(r, node->at, "write it without the zero, or with 0o before it if it is octal");
+        node->wrong = true;
+    }
+}
+
+/* ---- the tree ---- */
+
+static void grow(struct loader *r, struct frame *f)
+{
+    if (f->node->count < f->capacity) return;
+    const int capacity = f->capacity ? 2 * f->capacity : 4;
+    struct yaml **item = arena_alloc(r->arena, (size_t)capacity * sizeof *item), **key = arena_alloc(r->arena, (size_t)capacity * sizeof *key);
+    if (f->node->count) {
+        memcpy(item, f->node->item, (size_t)f->node->count * sizeof *item);
+        if (f->node->kind == YAML_MAP) memcpy(key, f->node->key, (size_t)f->node->count * sizeof *key);
+    }
+    f->node->item = item;
+    if (f->node->kind == YAML_MAP) f->node->key = key;
+    f->capacity = capacity;
+}
+
+/* Puts a finished node where it belongs. */
+static void place(struct loader *r, struct yaml *node, int64_t size, int height)
+{
+    if (r->depth == 0) {
+        r->root = node;
+        return;
+    }
+    struct frame *f = &r->frame[r->depth - 1];
+    f->size += size;
+    if (height + 1 > f->height) f->height = height + 1;
+    if (f->node->kind == YAML_MAP && !f->key) {
+        f->key = node;
+        f->dropped = false;
+        if (node->kind == YAML_LIST || node->kind == YAML_MAP) {
+            report(r, node->at, "a key is a word, not a %s", node->kind == YAML_LIST ? "list" : "map");
+            f->dropped = true;
+        } else if (strcmp(node->text, "<<") == 0 && !node->quoted) {
+            report(r, node->at, "merge keys are not part of YAML 1.2");
+            remark(r, node->at, "write the keys out, or give a whole map an anchor");
+            f->dropped = true;
+        } else if (node->wrong) {
+            f->dropped = true;
+        }
+        if (f->dropped) f->node->partial = true;
+        return;
+    }
+    if (!f->dropped) {
+        grow(r, f);
+        if (f->node->kind == YAML_MAP) f->node->key[f->node->count] = f->key;
+        f->node->item[f->node->count++] = node;
+    }
+    f->key = NULL;
+    f->dropped = false;
+}
+
+struct entry {
+    struct yaml *key;
+    int number;
+};
+
+static int compare_entries(const void *pa, const void *pb)
+{
+    const struct entry *a = pa, *b = pb;
+    const int order = strcmp(a->key->text, b->key->text);
+    return order ? order : a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Of equal keys the first stays: readers may rely on a key being there once. */
+static void refuse_duplicates(struct loader *r, struct yaml *map)
+{
+    if (map->count < 2) return;
+    struct entry *sorted = arena_alloc(r->arena, (size_t)map->count * sizeof *sorted);
+    bool *twice = arena_alloc(r->arena, (size_t)map->count * sizeof *twice);
+    for (int i = 0; i < map->count; i++) sorted[i] = (struct entry){map->key[i], i};
+    qsort(sorted, (size_t)map->count, sizeof *sorted, compare_entries);
+    const struct yaml *first = sorted[0].key;
+    for (int i = 1; i < map->count; i++) {
+        const struct yaml *key = sorted[i].key;
+        if (strcmp(key->text, first->text) != 0) {
+            first = key;
+            continue;
+        }
+        report(r, key->at, "the key '%.60s' is there twice", key->text);
+        remark(r, first->at, "the first is here");
+        twice[sorted[i].number] = true;
+    }
+    int kept = 0;
+    for (int i = 0; i < map->count; i++) {
+        if (twice[i]) continue;
+        map->key[kept] = map->key[i];
+        map->item[kept++] = map->item[i];
+    }
+    map->count = kept;
+}
+
+static struct anchor *find_anchor(struct loader *r, const char *name)
+{
+    for (int i = r->anchors - 1; i >= 0; i--)
+        if (strcmp(r->anchor[i].name, name) == 0) return &r->anchor[i];
+    return NULL;
+}
+
+static void set_anchor(struct loader *r, const yaml_char_t *name, struct yaml *node, bool open)
+{
+    if (!name || r->stop) return;
+    if (r->anchors == MOST_ANCHORS) {
+        report(r, node->at, "more than %d anchors", MOST_ANCHORS);
+        r->stop = true;
+        return;
+    }
+    if (!r->anchor) r->anchor = arena_alloc(r->arena, MOST_ANCHORS * sizeof *r->anchor);
+    r->anchor[r->anchors++] = (struct anchor){arena_copy(r->arena, (const char *)name), node, 1, 0, open};
+}
+
+static void read_alias(struct loader *r, const yaml_event_t *event)
+{
+    const char *name = (const char *)event->data.alias.anchor;
+    const struct position at = position(event->start_mark);
+    const struct anchor *a = find_anchor(r, name);
+    if (!a) {
+        report(r, at, "the alias '*%.60s' has no anchor before it", name);
+        r->stop = true;
+        return;
+    }
+    if (a->open) {
+        report(r, at, "the anchor '%.60s' contains itself", name);
+        remark(r, a->node->at, "the anchor is here");
+        r->stop = true;
+        return;
+    }
+    r->aliased += a->size;
+    if (r->aliased > MOST_ALIASED) {
+        report(r, at, "aliases expand to more than %d values", MOST_ALIASED);
+        r->stop = true;
+        return;
+    }
+    if (r->depth + a->height > MOST_DEPTH) {
+        report(r, at, "nested more than %d deep", MOST_DEPTH);
+        r->stop = true;
+        return;
+    }
+    place(r, a->node, a->size, a->height);
+}
+
+static void open_collection(struct loader *r, const yaml_event_t *event, enum yaml_kind kind, const yaml_char_t *tag, const yaml_char_t *anchor)
+{
+    struct yaml *node = node_new(r, event);
+    node->kind = kind;
+    if (r->depth == MOST_DEPTH) {
+        report(r, node->at, "nested more than %d deep", MOST_DEPTH);
+        r->stop = true;
+        return;
+    }
+    const char *name = core_tag(r, tag, node->at);
+    if (!name) {
+        node->wrong = true;
+    } else if (*name && strcmp(name, kind == YAML_LIST ? "seq" : "map") != 0) {
+        report(r, node->at, "a %s is not of the type that its tag says, %s", kind == YAML_LIST ? "list" : "map", name);
+        node->wrong = true;
+    }
+    set_anchor(r, anchor, node, true);
+    r->frame[r->depth++] = (struct frame){.node = node, .size = 1};
+}
+
+static void close_collection(struct loader *r)
+{
+    const struct frame f = r->frame[--r->depth];
+    if (f.node->kind == YAML_MAP) refuse_duplicates(r, f.node);
+    for (int i = r->anchors - 1; i >= 0; i--)
+        if (r->anchor[i].node == f.node) {
+            r->anchor[i].size = f.size;
+            r->anchor[i].height = f.height;
+            r->anchor[i].open = false;
+            break;
+        }
+    place(r, f.node, f.size, f.height);
+}
+
+/* ---- events ---- */
+
+static void report_syntax(struct loader *r, const yaml_parser_t *parser)
+{
+    if (parser->error == YAML_MEMORY_ERROR) {
+        fputs("attnc: error: out of memory\n", stderr);
+        exit(STATUS_MACHINE);
+    }
+    report(r, position(parser->problem_mark), "%s", parser->problem ? parser->problem : "not YAML");
+    if (parser->context) remark(r, position(parser->context_mark), parser->context);
+}
+
+static void read_events(struct loader *r, yaml_parser_t *parser)
+{
+    int documents = 0;
+    for (bool end = false; !end && !r->stop;) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event)) {
+            report_syntax(r, parser);
+            r->stop = true;
+            return;
+        }
+        switch (event.type) {
+        case YAML_SCALAR_EVENT: {
+            struct yaml *node = node_new(r, &event);
+            read_scalar(r, node, &event);
+            set_anchor(r, event.data.scalar.anchor, node, false);
+            if (!r->stop) place(r, node, 1, 0);
+            break;
+        }
+        case YAML_ALIAS_EVENT: read_alias(r, &event); break;
+        case YAML_SEQUENCE_START_EVENT: open_collection(r, &event, YAML_LIST, event.data.sequence_start.tag, event.data.sequence_start.anchor); break;
+        case YAML_MAPPING_START_EVENT: open_collection(r, &event, YAML_MAP, event.data.mapping_start.tag, event.data.mapping_start.anchor); break;
+        case YAML_SEQUENCE_END_EVENT:
+        case YAML_MAPPING_END_EVENT: close_collection(r); break;
+        case YAML_DOCUMENT_START_EVENT:
+            if (++documents == 2) {
+                report(r, position(event.start_mark), "a spec is one document, and here a second one begins");
+                r->stop = true;
+            }
+            break;
+        case YAML_STREAM_END_EVENT: end = true; break;
+        case YAML_NO_EVENT:
+        case YAML_STREAM_START_EVENT:
+        case YAML_DOCUMENT_END_EVENT: break;
+        }
+        yaml_event_delete(&event);
+    }
+}
+
+static struct yaml *read_text(struct loader *r, const char *text, size_t length)
+{
+    if (length > YAML_MOST_BYTES) {
+        report(r, (struct position){0, 0}, "the file is larger than %d bytes", YAML_MOST_BYTES);
+        return NULL;
+    }
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        length -= 3;
+    }
+    if (!check_bytes(r, text, length)) return NULL;
+    if (!r->origin) {
+        r->source = text;
+        r->source_length = length;
+    }
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) {
+        fputs("attnc: error: out of memory\n", stderr);
+        exit(STATUS_MACHINE);
+    }
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+    read_events(r, &parser);
+    yaml_parser_delete(&parser);
+    if (r->stop) return NULL;
+    if (!r->root) report(r, (struct position){0, 0}, r->origin ? "the value is empty" : "the file is empty");
+    return r->root;
+}
+
+struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d)
+{
+    struct loader *r = arena_alloc(arena, sizeof *r);
+    r->arena = arena;
+    r->d = d;
+    return read_text(r, text, length);
+}
+
+struct yaml *yaml_read_override(struct arena *arena, const char *text, const char *origin, struct diagnostics *d)
+{
+    struct loader *r = arena_alloc(arena, sizeof *r);
+    r->arena = arena;
+    r->d = d;
+    r->origin = origin;
+    return read_text(r, text, strlen(text));
+}

@@ -1,0 +1,34 @@
+/* How messages reach a terminal: names of files, words of specs and what databases and other programs say may be in any of them. */
+#include "../compiler.h"
+
+#include <string.h>
+
+void print_plain(FILE *out, const char *text)
+{
+    struct text plain = {0};
+    text_plain(&plain, text, strlen(text), PLAIN_LINES, "?");
+    fputs(plain.data ? plain.data : "", out);
+    text_free(&plain);
+}
+
+void print_plain_line(FILE *out, const char *format, va_list arguments)
+{
+    struct arena *arena = arena_new();
+    struct text plain = {0};
+    const char *text = arena_vprintf(arena, format, arguments);
+    text_plain(&plain, text, strlen(text), PLAIN_LINE, "?");
+    text_add(&plain, "\n");
+    fputs(plain.data, out);
+    text_free(&plain);
+    arena_free(arena);
+}
+
+void mention(const struct options *o, const char *kind, const char *format, ...)
+{
+    if (o->quiet) return;
+    fprintf(stderr, *kind ? "attnc: %s: " : "attnc: ", kind);
+    va_list arguments;
+    va_start(arguments, format);
+    print_plain_line(stderr, format, arguments);
+    va_end(arguments);
+}

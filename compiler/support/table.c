@@ -1,0 +1,43 @@
+/* Figures as text: cells of a table on a screen, values separated by commas, standard output. */
+#include "../table.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Characters, and bytes that are none. */
+int table_width(const char *text)
+{
+    int width = 0;
+    for (size_t left = strlen(text), n; left; text += n, left -= n, width++)
+        if ((n = utf8_character(text, left)) == 0) n = 1;
+    return width;
+}
+
+void table_cell(struct text *out, const char *text, int width, bool left, bool last)
+{
+    const int pad = width - table_width(text);
+    if (!left) text_add(out, "%*s", pad, "");
+    text_plain(out, text, strlen(text), PLAIN_LINE, "?");
+    if (left && !last) text_add(out, "%*s", pad, "");
+}
+
+void table_csv(struct text *out, const char *word)
+{
+    struct text text = {0};
+    text_plain(&text, word, strlen(word), PLAIN_LINES, "?");
+    const bool bare = text.length == 0 || !strpbrk(text.data, ",\"\n");
+    if (!bare) text_add(out, "\"");
+    for (size_t k = 0; k < text.length; k++) {
+        if (text.data[k] == '"') text_add(out, "\"");
+        text_append(out, text.data + k, 1);
+    }
+    if (!bare) text_add(out, "\"");
+    text_free(&text);
+}
+
+enum status table_put(const struct options *o, const struct text *text)
+{
+    if (fwrite(text->data, 1, text->length, stdout) == text->length && fflush(stdout) == 0) return STATUS_DONE;
+    complain(o, "cannot write to standard output: %s", strerror(errno));
+    return STATUS_MACHINE;
+}

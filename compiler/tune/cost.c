@@ -1,0 +1,29 @@
+/* What the cost model expects of a schedule: the work of its form, and what tiles add to it. It ranks candidates; measurement decides. */
+#include "../tune.h"
+
+#include <math.h>
+
+static const double MOVE = 3;      /* FLOPs that a core could do while an element comes from the second-level cache */
+static const double BROADCAST = 0.15; /* of a multiply-add: what a load beside it costs */
+static const double OUTSIDE = 0.25;   /* more work for every time that the tiles exceed that cache */
+
+double schedule_loads(int64_t rows, int64_t vectors)
+{
+    return 1 + BROADCAST * (double)(rows + vectors) * 4 / (double)(rows * vectors);
+}
+
+double schedule_cycles(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document)
+{
+    const struct compilation *c = product_choice(p, t, shape->length);
+    if (!c) return INFINITY;
+    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+    struct counts counts;
+    count_work(c, &size, document, machine_cache(), &counts);
+    struct roofline roofline = roofline_of(c, &size, &counts, shape->threads, 0);
+    double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, q = (double)c->tile_q;
+    /* sums come and go once for every tile of keys, keys once for every tile of queries */
+    double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
+    double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
+    roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));
+    return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), NOMINAL_BANDWIDTH, NULL);
+}

@@ -1,0 +1,129 @@
+/* The options of attnc tune. */
+#include "../tune_options.h"
+
+#include "../bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool bad_shape(const struct options *o, const char *text)
+{
+    complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MOST_SHAPES, text);
+    return false;
+}
+
+static bool by_length(const struct tune_shape *a, const struct tune_shape *b)
+{
+    return a->length < b->length;
+}
+
+static bool read_shape(const struct options *o, const char *text, struct tune_request *r)
+{
+    struct tune_shape shape = {.batch = 1, .heads = 8, .kv_heads = 8, .threads = o->threads};
+    struct lengths lengths = {0};
+    for (const char *at = text;; at++) {
+        int64_t threads = 0;
+        struct bench_heads heads;
+        const char *end = NULL;
+        if (strncmp(at, "n=", 2) == 0)
+            end = lengths_add(at + 2, &lengths);
+        else if (strncmp(at, "heads=", 6) == 0) {
+            end = heads_add(at + 6, &heads);
+            if (end) shape.heads = heads.heads, shape.kv_heads = heads.kv_heads;
+        } else if (strncmp(at, "batch=", 6) == 0)
+            end = count_read(at + 6, &shape.batch);
+        else if (strncmp(at, "threads=", 8) == 0) {
+            end = count_read(at + 8, &threads);
+            if (end && threads > 4096) end = NULL;
+            shape.threads = (int)threads;
+        }
+        if (!end || (*end && *end != ',') || shape.batch > 1 << 20) return bad_shape(o, text);
+        if (!*end) break;
+        at = end;
+    }
+    if (lengths.count == 0) return bad_shape(o, text);
+    for (int k = 0; k < lengths.count; k++) {
+        shape.length = lengths.length[k];
+        if (r->shapes == MOST_SHAPES) return bad_shape(o, text);
+        int at = r->shapes++;
+        for (; at > 0 && by_length(&shape, &r->shape[at - 1]); at--) r->shape[at] = r->shape[at - 1];
+        r->shape[at] = shape;
+    }
+    return true;
+}
+
+static bool read_shard(const struct options *o, struct tune_request *r)
+{
+    r->shard = r->shards = 1;
+    if (!o->shard) return true;
+    const char *end = count_read(o->shard, &r->shard);
+    end = end && *end == '/' ? count_read(end + 1, &r->shards) : NULL;
+    if (!end || *end || r->shard > r->shards || r->shards > 1 << 20) {
+        complain(o, "--shard takes K/N, the K-th of N parts, as in 2/8, not '%s'", o->shard);
+        return false;
+    }
+    if (strcmp(r->strategy, "exhaustive") == 0 || strcmp(r->strategy, "random") == 0) return true;
+    complain(o, "--shard goes with --strategy exhaustive or random: others choose by all that they have seen; give each its own --seed instead");
+    return false;
+}
+
+/* Where results go that have no --db; NULL after a message. */
+static const char *usual_database(const struct options *o, struct arena *arena)
+{
+    const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *folder = NULL;
+    if (base && *base == '/') folder = arena_printf(arena, "%s/attnc", base);
+    if (!folder && home && *home == '/') folder = arena_printf(arena, "%s/.local/share/attnc", home);
+    if (!folder)
+        complain(o, "neither XDG_DATA_HOME nor HOME is set: name a file for the results with --db");
+    else if (make_folders(folder, 0700) != 0)
+        complain(o, "%s: %s; name a file for the results with --db", folder, strerror(errno));
+    else
+        return arena_printf(arena, "%s/tune.db", folder);
+    return NULL;
+}
+
+bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status)
+{
+    *r = (struct tune_request){.time = 300, .limit = 60, .samples = 5, .seed = o->has_seed ? o->seed : 1, .strategy = o->strategy ? o->strategy : "model"};
+    *status = STATUS_USAGE;
+    bool good = search_known(r->strategy, o);
+    for (int k = 0; k < o->shapes && good; k++) good = read_shape(o, o->shape[k], r);
+    if (o->shapes == 0 && good) good = read_shape(o, "n=4k,heads=8", r);
+    good = good && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit) && document_read(o, &r->document) &&
+           (!o->trials || one_number(o, "--trials", o->trials, 1 << 30, &r->trials)) &&
+           (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples)) && read_shard(o, r);
+    int lengths = 0;
+    for (int k = 0; k < r->shapes; k++) lengths += k == 0 || r->shape[k].length != r->shape[k - 1].length;
+    if (good && lengths > MOST_SCHEDULES) {
+        complain(o, "--shape names %d lengths; a kernel chooses from up to %d schedules", lengths, MOST_SCHEDULES);
+        good = false;
+    }
+    if (!good) return false;
+    *status = STATUS_MACHINE;
+    r->database = o->database ? o->database : usual_database(o, arena);
+    return r->database != NULL;
+}
+
+bool tune_knobs(const struct options *o, struct tune_space *space)
+{
+    bool named[MOST_KNOBS] = {false};
+    for (const char *at = o->knobs; at; at = *at ? at + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
+        int k = 0;
+        while (k < space->knobs && !(strlen(space->knob[k].name) == length && memcmp(space->knob[k].name, at, length) == 0)) k++;
+        if (k == space->knobs) {
+            struct text all = {0};
+            for (k = 0; k < space->knobs; k++) text_add(&all, "%s%s", k ? ", " : "", space->knob[k].name);
+            complain(o, "--knobs takes some of %s, not '%s'", all.data ? all.data : "none", o->knobs);
+            text_free(&all);
+            return false;
+        }
+        named[k] = true;
+        at += length;
+    }
+    const int knobs = space->knobs;
+    for (int k = space->knobs = 0; k < knobs; k++)
+        if (!o->knobs || named[k]) space->knob[space->knobs++] = space->knob[k];
+    return true;
+}

@@ -1,0 +1,533 @@
+/* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs, with the cost model's expectation as
+   one more input that is linear; the next point is the one with the greatest expected improvement of the log of the time. */
+#include "../../tune_search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Points that are weighed, and neighbours of good ones beyond these; those of which the process knows; and on how many its parameters are fitted. */
+enum { POOL = 2048, NEIGHBOURS = 1024, MOST_SEEN = 320, MOST_FITTED = 80, PARAMETERS = MOST_KNOBS + 2 };
+
+struct seen {
+    int index; /* in the pool; -1: the usual point */
+    int64_t number;
+    double score, low; /* log of the ratio, and of the low end of its interval; infinity: failed */
+    double noise; /* variance of the score, by its samples */
+    bool sure; /* or was asked for with all the samples that there are */
+};
+/* What the parameters, which are logarithms, stand for. */
+struct kernel {
+    int knobs;
+    double steepness[MOST_KNOBS], noise, slope;
+};
+struct model {
+    struct search_request request;
+    struct search_pool pool;
+    double (*place)[MOST_KNOBS + 1]; /* of the pool's points: every knob from 0 to 1, then what is expected */
+    double usual_place[MOST_KNOBS + 1];
+    double expected_mean, expected_worst, expected_deviation; /* in the pool */
+    bool *asked;
+    int64_t usual;
+    int64_t explored; /* the point whose neighbours are in the pool */
+    int design, turns, idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
+    int64_t trials;
+    struct seen seen[MOST_SEEN];
+    int count;
+
+    /* The process: how many points it was fitted to, and the log of its scale along every knob, of its noise, of the weight of what is expected. */
+    int fitted;
+    double parameter[PARAMETERS];
+    struct kernel kernel;
+    double (*factor)[MOST_SEEN]; /* Cholesky's, of the first `rows` points */
+    double (*tried)[MOST_SEEN];  /* the same with parameters that are tried */
+    double (*reach)[MOST_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
+    int rows;
+    double value[MOST_SEEN], weight[MOST_SEEN]; /* scores as the process sees them; the factor's inverse times these */
+    double works[MOST_SEEN], share;             /* the same of 1 for points that can be measured and 0 for others, less their mean */
+    double mean, deviation, variance;           /* of the scores; of the process in these units */
+    int now; /* the point that was asked for */
+};
+
+/* ---- the process ---- */
+
+static struct kernel kernel_of(const struct model *m, const double *parameter)
+{
+    struct kernel kernel = {.knobs = m->request.space->knobs};
+    for (int k = 0; k < kernel.knobs; k++) kernel.steepness[k] = exp(-parameter[k]);
+    kernel.noise = exp(parameter[kernel.knobs]);
+    kernel.slope = exp(parameter[kernel.knobs + 1]);
+    return kernel;
+}
+
+/* Matérn's covariance of smoothness 5/2, what is linear in the expectation, and of a constant that is not known. */
+static double covariance(const struct kernel *kernel, const double *a, const double *b)
+{
+    double square = 0;
+    for (int k = 0; k < kernel->knobs; k++) {
+        const double d = (a[k] - b[k]) * kernel->steepness[k];
+        square += d * d;
+    }
+    const double r = sqrt(5 * square);
+    return (1 + r + r * r / 3) * exp(-r) + kernel->slope * a[MOST_KNOBS] * b[MOST_KNOBS] + 0.25;
+}
+
+static const double *place_of(const struct model *m, int seen)
+{
+    const int index = m->seen[seen].index;
+    return index < 0 ? m->usual_place : m->place[index];
+}
+
+/* Row `n` of the factor of the points chosen[0..n], or with NULL of the first ones; false: rounding has eaten the pivot. */
+static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MOST_SEEN], const int *chosen, int n)
+{
+    const double *place = place_of(m, chosen ? chosen[n] : n);
+    for (int j = 0; j <= n; j++) {
+        double sum = covariance(kernel, place, place_of(m, chosen ? chosen[j] : j)) + (j == n ? kernel->noise : 0);
+        for (int k = 0; k < j; k++) sum -= factor[n][k] * factor[j][k];
+        if (j < n)
+            factor[n][j] = sum / factor[j][j];
+        else if (sum <= 1e-12)
+            return false;
+        else
+            factor[n][n] = sqrt(sum);
+    }
+    return true;
+}
+
+/* Scores in units of their deviation. What is much worse than usual for this space tells where not to go, but not how the good points differ: it
+   counts as just bad. So does what failed, but mildly: the best points often lie beside those that do not fit, and `works` keeps away from these. */
+static void see(struct model *m)
+{
+    double sorted[MOST_SEEN] = {0};
+    int measured = 0;
+    for (int k = 0; k < m->count; k++) {
+        const double score = m->seen[k].score;
+        if (score == INFINITY) continue;
+        int at = measured++;
+        for (; at > 0 && sorted[at - 1] > score; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = score;
+    }
+    const double best = sorted[0]; /* the usual point is always there */
+    double bad = best + 2.5 * (sorted[measured / 2] - best);
+    if (bad < best + 0.1) bad = best + 0.1;
+    const double failed = 0.5 * (sorted[measured / 2] < bad ? sorted[measured / 2] + bad : 2 * bad);
+    double sum = 0, squares = 0;
+    for (int k = 0; k < m->count; k++) {
+        m->value[k] = m->seen[k].score == INFINITY ? failed : fmin(m->seen[k].score, bad);
+        sum += m->value[k];
+    }
+    m->mean = sum / m->count;
+    for (int k = 0; k < m->count; k++) squares += (m->value[k] - m->mean) * (m->value[k] - m->mean);
+    m->deviation = squares > 0 ? sqrt(squares / m->count) : 1;
+    for (int k = 0; k < m->count; k++) m->value[k] = (m->value[k] - m->mean) / m->deviation;
+}
+
+/* What a parameter is taken to be about, and how sure that is: log-normal. */
+static void prior(const struct model *m, int k, double *about, double *within)
+{
+    const int knobs = m->request.space->knobs;
+    *about = k < knobs ? log(0.6) : k == knobs ? log(0.02) : log(0.3);
+    *within = k < knobs ? 0.8 : 1.3;
+}
+
+/* The log of the density of the parameters, given the chosen scores: the variance of the process is at its best value. */
+static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n, double (*factor)[MOST_SEEN])
+{
+    const struct kernel kernel = kernel_of(m, parameter);
+    double sum = 0, logs = 0, weight[MOST_FITTED];
+    for (int i = 0; i < n; i++) {
+        if (!factor_row(m, &kernel, factor, chosen, i)) return -INFINITY;
+        double w = m->value[chosen[i]];
+        for (int k = 0; k < i; k++) w -= factor[i][k] * weight[k];
+        weight[i] = w / factor[i][i];
+        sum += weight[i] * weight[i];
+        logs += log(factor[i][i]);
+    }
+    double result = -0.5 * (n + 2) * log((sum + 1) / (n + 2)) - logs;
+    for (int k = 0; k < m->request.space->knobs + 2; k++) {
+        double about, within;
+        prior(m, k, &about, &within);
+        const double off = (parameter[k] - about) / within;
+        result -= 0.5 * off * off;
+    }
+    return result;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct seen *const *x = a, *const *y = b;
+    if ((*x)->score != (*y)->score) return (*x)->score < (*y)->score ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Steps along every parameter for as long as they help. Where there are too many points, the better half of those it uses is the best. */
+static void fit(struct model *m)
+{
+    double(*factor)[MOST_SEEN] = m->tried;
+    const struct seen *order[MOST_SEEN];
+    int chosen[MOST_FITTED], n = 0;
+    for (int k = 0; k < m->count; k++) order[k] = &m->seen[k];
+    qsort(order, (size_t)m->count, sizeof(const struct seen *), by_value);
+    const int best = m->count <= MOST_FITTED ? m->count : MOST_FITTED / 2, rest = MOST_FITTED - best;
+    for (int k = 0; k < best; k++) chosen[n++] = (int)(order[k] - m->seen);
+    for (int k = 0; n < m->count && k < rest; k++) chosen[n++] = (int)(order[best + (int64_t)k * (m->count - best) / rest] - m->seen);
+
+    double now = likelihood(m, m->parameter, chosen, n, factor);
+    static const double steps[] = {1.0, 0.5, 0.25};
+    for (int s = 0; s < 3; s++)
+        for (int k = 0; k < m->request.space->knobs + 2; k++)
+            for (int sign = -1; sign <= 1; sign += 2)
+                for (int turn = 0; turn < 3; turn++) {
+                    const double before = m->parameter[k];
+                    m->parameter[k] += sign * steps[s];
+                    const double then = likelihood(m, m->parameter, chosen, n, factor);
+                    if (then > now) {
+                        now = then;
+                        continue;
+                    }
+                    m->parameter[k] = before;
+                    break;
+                }
+    m->kernel = kernel_of(m, m->parameter);
+    m->fitted = m->count;
+    m->rows = 0;
+}
+
+/* Element `n` of what the process has to say of point p, after those before. */
+static void reach_point(struct model *m, int p, int n)
+{
+    double sum = covariance(&m->kernel, place_of(m, n), m->place[p]);
+    for (int k = 0; k < n; k++) sum -= m->factor[n][k] * m->reach[p][k];
+    m->reach[p][n] = sum / m->factor[n][n];
+}
+
+/* Brings the factor, and what it says of the pool, up to all the points seen. */
+static void update(struct model *m)
+{
+    see(m);
+    if (m->fitted == 0 || m->count >= m->fitted + 1 + m->fitted / 8) fit(m);
+    while (m->rows < m->count) {
+        const int n = m->rows;
+        if (!factor_row(m, &m->kernel, m->factor, NULL, n)) {
+            /* More noise makes any such matrix positive. */
+            m->parameter[m->request.space->knobs] += 1;
+            m->kernel = kernel_of(m, m->parameter);
+            m->rows = 0;
+            continue;
+        }
+        for (int p = 0; p < m->pool.count; p++)
+            if (!m->asked[p]) reach_point(m, p, n);
+        m->rows++;
+    }
+    double sum = 0, working = 0;
+    for (int i = 0; i < m->count; i++) working += m->seen[i].score < INFINITY;
+    m->share = working / m->count;
+    for (int i = 0; i < m->count; i++) {
+        double w = m->value[i], works = (m->seen[i].score < INFINITY) - m->share;
+        for (int k = 0; k < i; k++) {
+            w -= m->factor[i][k] * m->weight[k];
+            works -= m->factor[i][k] * m->works[k];
+        }
+        m->weight[i] = w / m->factor[i][i];
+        m->works[i] = works / m->factor[i][i];
+        sum += m->weight[i] * m->weight[i];
+    }
+    m->variance = (sum + 1) / (m->count + 2);
+}
+
+/* ---- the next point ---- */
+
+/* How much less than `best` a normal value is expected to be, where more counts as nothing. */
+static double improvement(double best, double mean, double deviation)
+{
+    if (deviation <= 0) return best > mean ? best - mean : 0;
+    const double z = (best - mean) / deviation;
+    return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
+}
+
+/* The score to be beaten: the least that the process believes of the points it has seen, `luck` being the part of its noise that is of the samples. */
+static double target(const struct model *m, double luck)
+{
+    double inverse[MOST_SEEN], best = INFINITY;
+    for (int i = m->count - 1; i >= 0; i--) {
+        double sum = m->weight[i];
+        for (int k = i + 1; k < m->count; k++) sum -= m->factor[k][i] * inverse[k];
+        inverse[i] = sum / m->factor[i][i];
+        const double believed = m->value[i] - luck * inverse[i];
+        if (believed < best) best = believed;
+    }
+    return best;
+}
+
+/* The point of the pool with the greatest expected improvement, in `*gain` as log of time; -1: all have been asked for. */
+static int most_promising(struct model *m, double *gain)
+{
+    update(m);
+    /* What the fitted noise has beyond that of the samples is in the points themselves: another point may profit from it. */
+    const double noise = m->kernel.noise * m->variance;
+    double luck = 0;
+    for (int k = 0; k < m->count; k++) luck += m->seen[k].noise / m->count;
+    luck /= m->deviation * m->deviation;
+    if (luck > noise) luck = noise;
+    const double lasting = noise - luck, best = target(m, luck / m->variance);
+    static const double LEAST_CHANCE = 0.02;
+    int chosen = -1;
+    *gain = -1;
+    for (int p = 0; p < m->pool.count; p++) {
+        if (m->asked[p]) continue;
+        double mean = 0, works = m->share, left = covariance(&m->kernel, m->place[p], m->place[p]);
+        for (int k = 0; k < m->count; k++) {
+            mean += m->reach[p][k] * m->weight[k];
+            works += m->reach[p][k] * m->works[k];
+            left -= m->reach[p][k] * m->reach[p][k];
+        }
+        const double chance = fmin(fmax(works, LEAST_CHANCE), 1), deviation = sqrt(fmax(left, 0) * m->variance + lasting);
+        const double expected = chance * chance * improvement(best, mean, deviation) * m->deviation;
+        if (chosen < 0 || expected > *gain) {
+            chosen = p;
+            *gain = expected;
+        }
+    }
+    return chosen;
+}
+
+/* ---- points to begin with ---- */
+
+static double distance(const struct model *m, const double *a, const double *b)
+{
+    double square = 0;
+    for (int k = 0; k < m->request.space->knobs; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
+    return square;
+}
+
+/* Of those that the cost model likes best, and of some drawn at random, in turn: the one that is farthest from all that were seen. */
+static int design_point(const struct model *m)
+{
+    enum { LIKED = 8, DRAWN = 24 };
+    const bool ranked = m->turns % 2 == 0;
+    int liked = m->pool.count / 20 > LIKED ? m->pool.count / 20 : LIKED, chosen = -1;
+    double farthest = -1;
+    if (m->turns == 0) liked = 1;
+    for (int k = 0; k < (ranked ? liked : DRAWN) && k < m->pool.count; k++) {
+        const uint64_t bits = search_bits(m->request.seed, STREAM_DESIGN, (uint64_t)m->turns * DRAWN + (uint64_t)k);
+        const int p = ranked ? m->pool.ranked[k] : (int)(bits % (uint64_t)m->pool.count);
+        if (m->asked[p]) continue;
+        double nearest = INFINITY;
+        for (int n = 0; n < m->count; n++) {
+            const double d = distance(m, m->place[p], place_of(m, n));
+            if (d < nearest) nearest = d;
+        }
+        if (nearest > farthest) {
+            farthest = nearest;
+            chosen = p;
+        }
+    }
+    return chosen;
+}
+
+/* ---- the strategy ---- */
+
+static void place_point(const struct model *m, int64_t number, double *place)
+{
+    const struct tune_space *space = m->request.space;
+    const struct tune_point point = point_of(space, number);
+    for (int k = 0; k < space->knobs; k++) {
+        const struct tune_knob *knob = &space->knob[k];
+        const int last = knob->values - 1;
+        if (last == 0)
+            place[k] = 0;
+        else if (knob->value[0] > 0)
+            place[k] = log((double)knob->value[point.at[k]] / (double)knob->value[0]) / log((double)knob->value[last] / (double)knob->value[0]);
+        else
+            place[k] = (double)point.at[k] / last;
+    }
+}
+
+/* What is expected in units of its deviation in the pool; nothing expected is the worst that is. */
+static void place_expected(const struct model *m, double expected, double *place)
+{
+    if (expected == INFINITY) expected = m->expected_worst;
+    place[MOST_KNOBS] = m->expected_deviation > 1e-9 ? (expected - m->expected_mean) / m->expected_deviation : 0;
+}
+
+static void place_pool(struct model *m)
+{
+    const int count = m->pool.count;
+    double most = -INFINITY, sum = 0, squares = 0;
+    int some = 0;
+    for (int p = 0; p < count; p++) {
+        if (m->pool.expected[p] == INFINITY) continue;
+        most = fmax(most, m->pool.expected[p]);
+        sum += m->pool.expected[p];
+        some++;
+    }
+    if (some > 0) {
+        m->expected_worst = most;
+        m->expected_mean = sum / some;
+        for (int p = 0; p < count; p++) {
+            const double off = m->pool.expected[p] - m->expected_mean;
+            if (m->pool.expected[p] < INFINITY) squares += off * off;
+        }
+        m->expected_deviation = sqrt(squares / some);
+    }
+    for (int p = 0; p < count; p++) {
+        place_point(m, m->pool.number[p], m->place[p]);
+        place_expected(m, m->pool.expected[p], m->place[p]);
+    }
+}
+
+/* Where the pool is but a part of the space, the neighbours of the best point come to it. */
+static void add_neighbours(struct model *m)
+{
+    const struct tune_space *space = m->request.space;
+    const struct seen *leader = &m->seen[0];
+    for (int k = 1; k < m->count; k++)
+        if (m->seen[k].score < leader->score) leader = &m->seen[k];
+    if (leader->number == m->explored || space_points(space) <= POOL) return;
+    m->explored = leader->number;
+    const struct tune_point centre = point_of(space, leader->number);
+    for (int step = 0; step < 2 * space->knobs && m->pool.count < POOL + NEIGHBOURS; step++) {
+        struct tune_point point = centre;
+        const int knob = step / 2, p = m->pool.count;
+        point.at[knob] += step % 2 ? 1 : -1;
+        if (point.at[knob] < 0 || point.at[knob] >= space->knob[knob].values) continue;
+        const int64_t number = point_number(space, &point);
+        bool known = number == m->usual;
+        for (int k = 0; k < p && !known; k++) known = m->pool.number[k] == number;
+        if (known) continue;
+        m->pool.number[p] = number;
+        m->pool.expected[p] = search_expected(&m->request, number);
+        m->asked[p] = false;
+        place_point(m, number, m->place[p]);
+        place_expected(m, m->pool.expected[p], m->place[p]);
+        for (int n = 0; n < m->rows; n++) reach_point(m, p, n);
+        m->pool.count++;
+    }
+}
+
+static void *model_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+{
+    (void)argument;
+    (void)o;
+    struct model *m = arena_alloc(arena, sizeof *m);
+    memset(m, 0, sizeof *m);
+    m->request = *request;
+    m->pool = search_pool_make(arena, request, POOL, NEIGHBOURS);
+    const size_t count = (size_t)m->pool.count + (space_points(request->space) > POOL ? NEIGHBOURS : 0);
+    m->place = arena_alloc(arena, (count + 1) * sizeof *m->place);
+    m->asked = arena_alloc(arena, (count + 1) * sizeof *m->asked);
+    memset(m->asked, 0, (count + 1) * sizeof *m->asked);
+    m->factor = arena_alloc(arena, MOST_SEEN * sizeof *m->factor);
+    m->tried = arena_alloc(arena, MOST_FITTED * sizeof *m->tried);
+    m->reach = arena_alloc(arena, (count + 1) * sizeof *m->reach);
+    const struct tune_point point = point_usual(request->space);
+    m->usual = point_number(request->space, &point);
+    m->explored = -1;
+    place_pool(m);
+    place_point(m, m->usual, m->usual_place);
+    place_expected(m, search_expected(request, m->usual), m->usual_place);
+    m->design = 2 * request->space->knobs + 4;
+    if (request->trials > 0 && m->design > request->trials / 3) m->design = (int)(request->trials / 3);
+    m->seen[m->count++] = (struct seen){.index = -1, .number = m->usual, .sure = true};
+    for (int k = 0; k < PARAMETERS; k++) {
+        double within;
+        prior(m, k, &m->parameter[k], &within);
+    }
+    return m;
+}
+
+/* The best point, or with `rivals` the best of those that may be as good, where more samples could show that it is not; NULL: there is none. */
+static struct seen *unsure(struct model *m, bool rivals)
+{
+    const struct seen *leader = &m->seen[0];
+    struct seen *found = NULL;
+    for (int k = 1; k < m->count; k++)
+        if (m->seen[k].score < leader->score) leader = &m->seen[k];
+    for (int k = 0; k < m->count; k++)
+        if (!m->seen[k].sure && (rivals ? m->seen[k].low <= leader->score : &m->seen[k] == leader) && (!found || m->seen[k].score < found->score))
+            found = &m->seen[k];
+    return found;
+}
+
+static enum search_answer model_next(void *state, struct tune_point *point, int *samples)
+{
+    enum { PATIENCE = 10 };
+    static const double LEAST_GAIN = 0.001;
+    struct model *m = state;
+    const bool ending = m->request.trials > 0 && m->trials >= m->request.trials - m->request.trials / 12;
+    struct seen *again = m->turns >= m->design || ending ? unsure(m, ending) : NULL;
+    m->trials++;
+    if (again) {
+        again->sure = true;
+        *point = point_of(m->request.space, again->number);
+        *samples = SURE_SAMPLES;
+        return SEARCH_POINT;
+    }
+    int chosen = m->turns < m->design ? design_point(m) : -1;
+    if (chosen < 0) {
+        double gain;
+        add_neighbours(m);
+        chosen = most_promising(m, &gain);
+        m->idle = gain < LEAST_GAIN ? m->idle + 1 : 0;
+        if (m->request.trials <= 0 && m->idle >= PATIENCE) return SEARCH_OVER;
+    }
+    if (chosen < 0) return SEARCH_OVER;
+    m->turns++;
+    m->asked[chosen] = true;
+    m->now = chosen;
+    *point = point_of(m->request.space, m->pool.number[chosen]);
+    *samples = TRIAL_SAMPLES;
+    return SEARCH_POINT;
+}
+
+/* Every other one of the worse half: what is left still covers where they were. */
+static void forget(struct model *m)
+{
+    const struct seen *order[MOST_SEEN];
+    struct seen kept[MOST_SEEN];
+    int count = 0;
+    for (int k = 0; k < m->count; k++) order[k] = &m->seen[k];
+    qsort(order, (size_t)m->count, sizeof(const struct seen *), by_value);
+    for (int k = 0; k < m->count; k++)
+        if (k < m->count / 2 || k % 2 == 0 || order[k]->index < 0) kept[count++] = *order[k];
+    memcpy(m->seen, kept, (size_t)count * sizeof *kept);
+    m->count = count;
+    m->fitted = m->rows = 0;
+}
+
+static void model_tell(void *state, const struct tune_point *point, const struct tune_result *result)
+{
+    struct model *m = state;
+    const int64_t number = point_number(m->request.space, point);
+    int k = 0;
+    while (k < m->count && m->seen[k].number != number) k++;
+    if (k == MOST_SEEN) {
+        forget(m);
+        k = m->count;
+    }
+    if (k == m->count) {
+        m->seen[k] = (struct seen){.index = m->now, .number = number};
+        m->count++;
+    }
+    struct seen *seen = &m->seen[k];
+    seen->score = seen->low = search_score(result);
+    if (seen->score == INFINITY) {
+        seen->sure = true;
+        return;
+    }
+    /* Of the median of so many, if they were normal. */
+    double sum = 0, squares = 0;
+    for (int s = 0; s < result->samples; s++) sum += log(result->sample[s].seconds / result->sample[s].usual) / result->samples;
+    for (int s = 0; s < result->samples; s++) {
+        const double off = log(result->sample[s].seconds / result->sample[s].usual) - sum;
+        squares += off * off;
+    }
+    seen->noise = result->samples > 1 && isfinite(squares) ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
+    static const double SURE = 0.01;
+    const struct tune_gain gain = tune_gain(result);
+    seen->low = gain.low > 0 ? log(gain.low) : -INFINITY;
+    seen->sure |= gain.high <= gain.low * (1 + SURE);
+}
+
+const struct strategy search_model = {"model", model_open, model_next, model_tell, NULL};

@@ -1,0 +1,162 @@
+/* Successive halving (Jamieson and Talwalkar, 2016) on a lattice: a round looks at many points with few samples; the best third is looked at again
+   with three times as many, as are a few that may just have had bad luck, and the places that this leaves in the next, smaller round go to neighbours of
+   the points that stay. */
+#include "../../tune_search.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { POOL = 4096, LEAST_TRIALS = 64 };
+
+/* A point that was looked at, or is to be. */
+struct look {
+    int64_t number;
+    double score, low; /* log of the ratio, and of the low end of its interval */
+    int samples;
+};
+struct halving {
+    struct search_request request;
+    struct search_pool pool;
+    int ranked, drawn, turns; /* how far the cost model's order of the pool has been used, and a random one; whose turn it is */
+    int64_t left;             /* trials */
+    struct look *look;        /* all points that were looked at, and the usual one */
+    int looks;
+    struct look *round; /* those that stay, then new ones */
+    int size, at;
+};
+
+static bool in_round(const struct halving *h, int64_t number)
+{
+    for (int k = 0; k < h->size; k++)
+        if (h->round[k].number == number) return true;
+    return false;
+}
+
+static bool known(const struct halving *h, int64_t number)
+{
+    for (int k = 0; k < h->looks; k++)
+        if (h->look[k].number == number) return true;
+    return in_round(h, number);
+}
+
+static bool add(struct halving *h, int64_t number)
+{
+    if (known(h, number)) return false;
+    h->round[h->size++] = (struct look){number, INFINITY, INFINITY, FEW_SAMPLES};
+    return true;
+}
+
+/* From both orders in turn; false: every point of the pool is known. */
+static bool add_from_pool(struct halving *h)
+{
+    const int count = h->pool.count;
+    while (h->ranked < count || h->drawn < count) {
+        const bool draw = h->ranked == count || (h->drawn < count && h->turns % 2 == 1);
+        const int index = draw ? (int)search_shuffled(h->request.seed, count, h->drawn++) : h->pool.ranked[h->ranked++];
+        if (!add(h, h->pool.number[index])) continue;
+        h->turns++;
+        return true;
+    }
+    return false;
+}
+
+/* Points one step away in one knob; with `far` two steps in one, or one in each of two. */
+static void add_neighbours(struct halving *h, int64_t number, bool far, int size)
+{
+    const struct tune_space *space = h->request.space;
+    const struct tune_point centre = point_of(space, number);
+    for (int a = 0; a < space->knobs; a++)
+        for (int b = a; b < (far ? space->knobs : a + 1); b++)
+            for (int signs = 0; signs < 4; signs++) {
+                struct tune_point p = centre;
+                if (!far && signs % 2) continue;
+                if (far || a == b) p.at[a] += signs / 2 ? 1 : -1;
+                if (far) p.at[b] += a == b ? (signs / 2 ? 1 : -1) : signs % 2 ? 1 : -1;
+                const bool inside = p.at[a] >= 0 && p.at[a] < space->knob[a].values && p.at[b] >= 0 && p.at[b] < space->knob[b].values;
+                if (inside && h->size < size) add(h, point_number(space, &p));
+            }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct look *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Unless there are samples enough. */
+static void look_again(struct halving *h, const struct look *look)
+{
+    if (look->samples >= SURE_SAMPLES) return;
+    h->round[h->size] = *look;
+    h->round[h->size++].samples = look->samples * 3 > SURE_SAMPLES ? SURE_SAMPLES : look->samples * 3;
+}
+
+/* False: there is nothing left to look at. */
+static bool begin_round(struct halving *h)
+{
+    const bool first = h->looks == 1;
+    int size = first ? (int)(h->left / 4) : (h->size * 3 + 3) / 4, last = h->size;
+    if (size < 1) size = 1;
+    if (size > h->left) size = (int)h->left;
+    h->size = h->at = 0;
+    qsort(h->look, (size_t)h->looks, sizeof *h->look, by_score);
+    int stay = first ? 1 : (last + 2) / 3;
+    if (stay > h->looks) stay = h->looks;
+    while (stay > 0 && h->look[stay - 1].score == INFINITY) stay--;
+    for (int k = 0; k < stay && h->size < size && !first; k++) look_again(h, &h->look[k]);
+    for (int luckless = 0; luckless <= size / 8 && h->size < size && !first; luckless++) {
+        const struct look *rival = NULL;
+        for (int k = stay; k < h->looks; k++)
+            if (h->look[k].samples < SURE_SAMPLES && h->look[k].low < h->look[0].score && (!rival || h->look[k].low < rival->low) &&
+                !in_round(h, h->look[k].number))
+                rival = &h->look[k];
+        if (rival) look_again(h, rival);
+    }
+    for (int far = 0; far < 2 && !first; far++)
+        for (int k = 0; k < stay; k++) add_neighbours(h, h->look[k].number, far, size);
+    while (h->size < size && add_from_pool(h)) {
+    }
+    return h->size > 0;
+}
+
+static void *halving_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+{
+    (void)argument;
+    (void)o;
+    struct halving *h = arena_alloc(arena, sizeof *h);
+    *h = (struct halving){.request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
+    /* Every point may be looked at by all three numbers of samples. */
+    const int64_t most = INT64_C(3) * h->pool.count + 1;
+    if (h->left <= 0) h->left = h->pool.count / 4 > LEAST_TRIALS ? h->pool.count / 4 : LEAST_TRIALS;
+    if (h->left > most) h->left = most;
+    h->look = arena_alloc(arena, (size_t)(h->left + 1) * sizeof *h->look);
+    h->round = arena_alloc(arena, (size_t)(h->left + 1) * sizeof *h->round);
+    const struct tune_point usual = point_usual(request->space);
+    h->look[h->looks++] = (struct look){point_number(request->space, &usual), 0, 0, SURE_SAMPLES};
+    return h;
+}
+
+static enum search_answer halving_next(void *state, struct tune_point *point, int *samples)
+{
+    struct halving *h = state;
+    if (h->left == 0 || (h->at == h->size && !begin_round(h))) return SEARCH_OVER;
+    *point = point_of(h->request.space, h->round[h->at].number);
+    *samples = h->round[h->at].samples;
+    return SEARCH_POINT;
+}
+
+static void halving_tell(void *state, const struct tune_point *point, const struct tune_result *result)
+{
+    struct halving *h = state;
+    const int64_t number = point_number(h->request.space, point);
+    int k = 0;
+    while (k < h->looks && h->look[k].number != number) k++;
+    const double score = search_score(result);
+    h->look[k] = (struct look){number, score, score == INFINITY ? score : log(tune_gain(result).low), h->round[h->at].samples};
+    if (k == h->looks) h->looks++;
+    h->at++;
+    h->left--;
+}
+
+const struct strategy search_halving = {"halving", halving_open, halving_next, halving_tell, NULL};

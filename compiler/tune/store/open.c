@@ -1,0 +1,329 @@
+/* The database that results are kept in: opened so that no other file is harmed, written so that nothing is ever half there, and its failures in words. */
+#include "../../tune_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+int store_patience = 30000;
+
+/* ---- what went wrong ---- */
+
+bool store_wrong(struct store *s, enum status status, const char *format, ...)
+{
+    char why[1000];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    complain(s->o, "%s: %s", s->file, why);
+    s->status = status;
+    return false;
+}
+
+/* SQLite does not keep the system's reason for a failed write to its log. */
+static bool beyond_limit(int code)
+{
+    struct rlimit limit;
+    return code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool store_failed(struct store *s)
+{
+    if (beyond_limit(sqlite3_extended_errcode(s->db)))
+        return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it within this shell's limit on the size of files");
+    const int code = sqlite3_errcode(s->db), number = sqlite3_system_errno(s->db);
+    switch (code & 0xff) {
+    case SQLITE_FULL: return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return store_wrong(s, STATUS_MACHINE, "another program has kept it locked for %g s", store_patience / 1000.0);
+    case SQLITE_READONLY: return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
+    case SQLITE_NOTADB: return store_wrong(s, STATUS_INPUT, "this is no database");
+    case SQLITE_CORRUPT: return store_wrong(s, STATUS_INPUT, "this database is damaged");
+    case SQLITE_NOMEM: return store_wrong(s, STATUS_MACHINE, "out of memory");
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+        if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+            return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it: %s", strerror(number));
+        return store_wrong(s, STATUS_MACHINE, "%s: %s", (code & 0xff) == SQLITE_IOERR ? "cannot be read or written" : "cannot be opened",
+                           number ? strerror(number) : sqlite3_errmsg(s->db));
+    default: return store_wrong(s, STATUS_MACHINE, "%s", sqlite3_errmsg(s->db));
+    }
+}
+
+/* ---- statements ---- */
+
+static bool bind_all(struct store *s, sqlite3_stmt *statement, const char *types, va_list list)
+{
+    int code = SQLITE_OK;
+    for (int k = 0; types[k] && code == SQLITE_OK; k++) switch (types[k]) {
+        case 'i': code = sqlite3_bind_int64(statement, k + 1, va_arg(list, int64_t)); break;
+        case 'd': code = sqlite3_bind_double(statement, k + 1, va_arg(list, double)); break;
+        default: code = sqlite3_bind_text(statement, k + 1, va_arg(list, const char *), -1, SQLITE_TRANSIENT); break;
+        }
+    return code == SQLITE_OK || store_failed(s);
+}
+
+sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &statement, NULL) != SQLITE_OK) {
+        store_failed(s);
+        return NULL;
+    }
+    va_list list;
+    va_start(list, types);
+    const bool bound = bind_all(s, statement, types, list);
+    va_end(list);
+    if (bound) return statement;
+    sqlite3_finalize(statement);
+    return NULL;
+}
+
+bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...)
+{
+    sqlite3_reset(statement); /* what it returns is the failure of the turn before, which was told then */
+    va_list list;
+    va_start(list, types);
+    const bool bound = bind_all(s, statement, types, list);
+    va_end(list);
+    return bound;
+}
+
+int store_row(struct store *s, sqlite3_stmt *statement)
+{
+    const int code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) return 1;
+    if (code == SQLITE_DONE) return 0;
+    store_failed(s);
+    return -1;
+}
+
+bool store_step(struct store *s, sqlite3_stmt *statement)
+{
+    int row;
+    while ((row = store_row(s, statement)) > 0) continue;
+    return row == 0;
+}
+
+void store_done(sqlite3_stmt *statement)
+{
+    sqlite3_finalize(statement);
+}
+
+bool store_do(struct store *s, const char *sql, const char *types, ...)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &statement, NULL) != SQLITE_OK) return store_failed(s);
+    va_list list;
+    va_start(list, types);
+    const bool done = bind_all(s, statement, types, list) && store_step(s, statement);
+    va_end(list);
+    sqlite3_finalize(statement);
+    return done;
+}
+
+bool store_write(struct store *s)
+{
+    return store_do(s, "BEGIN IMMEDIATE", "");
+}
+
+bool store_read(struct store *s)
+{
+    return store_do(s, "BEGIN", "");
+}
+
+/* Some failures, a full disk among them, have ended the transaction by themselves. */
+static void back(struct store *s)
+{
+    if (!sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool store_written(struct store *s, bool well)
+{
+    if (well && store_do(s, "COMMIT", "")) return true;
+    back(s);
+    return false;
+}
+
+bool store_have_read(struct store *s, bool well)
+{
+    back(s);
+    return well;
+}
+
+/* ---- opening ---- */
+
+/* A file can be made there: SQLite's own reason would be that of its second attempt. */
+static bool can_be_made(struct store *s)
+{
+    struct text where = {0};
+    text_append(&where, s->name, (size_t)(strrchr(s->name, '/') - s->name) + 1);
+    const bool can = access(where.data, W_OK | X_OK) == 0;
+    const int why = errno;
+    text_free(&where);
+    return can || store_wrong(s, STATUS_MACHINE, "cannot be made: %s", strerror(why));
+}
+
+/* Whether the file may be opened at all, from its first bytes: SQLite would clean up beside another program's database. The first transaction that makes a
+   database of ours puts our mark there, before there is a log that could hide it. */
+static bool ours(struct store *s, bool readonly)
+{
+    unsigned char head[100] = {0};
+    const int file = open(s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0) {
+        if (errno == ENOENT && !readonly) return can_be_made(s);
+        return store_wrong(s, errno == ENOENT ? STATUS_INPUT : STATUS_MACHINE, "%s", strerror(errno));
+    }
+    struct stat info;
+    ssize_t got = 0;
+    const bool known = fstat(file, &info) == 0;
+    if (known && S_ISREG(info.st_mode)) got = pread(file, head, sizeof head, 0);
+    const int why = errno;
+    close(file);
+    if (!known || got < 0) return store_wrong(s, STATUS_MACHINE, "%s", strerror(why));
+    if (!S_ISREG(info.st_mode)) return store_wrong(s, STATUS_INPUT, "this is no file but a %s", S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
+    if (got == 0) return true;
+    if (got < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0) return store_wrong(s, STATUS_INPUT, "this is no database");
+    const unsigned mark = (unsigned)head[68] << 24 | (unsigned)head[69] << 16 | (unsigned)head[70] << 8 | head[71];
+    return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this is a database of another program");
+}
+
+/* A write-ahead log needs memory that all its users share: where files come from another machine, those there would not see it. */
+static bool shared_between_machines(const struct store *s)
+{
+    static const unsigned elsewhere[] = {
+        0x6969 /* NFS */,      0x517b /* SMB */,     0xfe534d42 /* SMB 2 */, 0xff534d42 /* CIFS */,   0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */,
+        0x00c36400 /* Ceph */, 0x5346414f /* AFS */, 0x01021997 /* 9P */,    0x19830326 /* BeeGFS */, 0x65735546 /* FUSE */,   0x7461636f /* OCFS2 */,
+    };
+    struct statfs info;
+    if (statfs(s->name, &info) != 0) return false;
+    for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
+        if ((unsigned)info.f_type == elsewhere[k]) return true;
+    return false;
+}
+
+static bool connect(struct store *s, const char *name, int flags)
+{
+    sqlite3_close(s->db);
+    s->db = NULL;
+    if (sqlite3_open_v2(name, &s->db, flags, NULL) != SQLITE_OK) return s->db ? store_failed(s) : store_wrong(s, STATUS_MACHINE, "out of memory");
+    sqlite3_extended_result_codes(s->db, 1);
+    sqlite3_busy_timeout(s->db, store_patience);
+    return sqlite3_exec(s->db, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF", NULL, NULL, NULL) == SQLITE_OK || store_failed(s);
+}
+
+/* Readers, too, have to make files beside the database, unless nobody can be writing: in a folder that they cannot write, without a log that is
+   not yet in the database, SQLite may be told that it does not change. */
+static bool left_behind(const struct store *s, const char *suffix)
+{
+    struct stat info;
+    struct text name = {0};
+    text_add(&name, "%s%s", s->name, suffix);
+    const bool there = stat(name.data, &info) == 0 && info.st_size > 0;
+    text_free(&name);
+    return there;
+}
+
+static bool connect_unchanging(struct store *s)
+{
+    if (left_behind(s, "-wal") || left_behind(s, "-journal"))
+        return store_wrong(s, STATUS_MACHINE, "a tuner that died left a log beside it, which takes a folder that can be written to read: copy both to one");
+    struct text uri = {0};
+    text_add(&uri, "file:");
+    for (const char *at = s->name; *at; at++) {
+        if (strchr("%?#", *at))
+            text_add(&uri, "%%%02x", (unsigned)(unsigned char)*at);
+        else
+            text_append(&uri, at, 1);
+    }
+    text_add(&uri, "?immutable=1");
+    const bool done = connect(s, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    text_free(&uri);
+    return done;
+}
+
+/* An older database is brought up to date in memory, and stays as it is. */
+static bool migrate_copy(struct store *s)
+{
+    sqlite3 *from = s->db;
+    s->db = NULL;
+    bool done = connect(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    if (done) {
+        sqlite3_backup *b = sqlite3_backup_init(s->db, "main", from, "main");
+        const int code = b ? sqlite3_backup_step(b, -1) : SQLITE_ERROR;
+        if (b) sqlite3_backup_finish(b);
+        done = code == SQLITE_DONE || store_wrong(s, STATUS_MACHINE, "cannot be read: %s", sqlite3_errstr(code));
+    }
+    sqlite3_close(from);
+    return done && store_migrate(s);
+}
+
+static bool open_to_read(struct store *s)
+{
+    /* A connection that may only read would leave an empty log behind. */
+    if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
+    const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
+    if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
+    const int version = store_version(s);
+    return version >= 0 && (version == store_newest() || migrate_copy(s));
+}
+
+/* A limit on the size of files is then an error like a full disk, and does not end the program. */
+static void outlive_limits(void)
+{
+    struct sigaction now;
+    if (sigaction(SIGXFSZ, NULL, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
+}
+
+static bool open_to_write(struct store *s)
+{
+    outlive_limits();
+    if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
+    const int version = store_version(s);
+    if (version < 0) return false;
+    /* A commit is on the disk when it returns: that takes milliseconds, what it keeps took seconds to measure. */
+    if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
+    if (version < store_newest() && !store_migrate(s)) return false;
+    /* SQLite would open what cannot be written, and say so at the first trial. */
+    if (sqlite3_db_readonly(s->db, "main") == 1) return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
+    /* With a log readers and a writer do not wait for each other. Where it cannot be had, or others are at work, the database stays as it is: that is safe too. */
+    sqlite3_exec(s->db, shared_between_machines(s) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    return true;
+}
+
+struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status)
+{
+    struct store *s = calloc(1, sizeof *s + strlen(file) + 3);
+    if (!s) {
+        complain(o, "out of memory");
+        *status = STATUS_MACHINE;
+        return NULL;
+    }
+    s->o = o;
+    strcpy(s->name, *file == '/' ? "" : "./");
+    s->file = s->name + strlen(s->name);
+    strcat(s->name, file);
+    if (ours(s, readonly) && (readonly ? open_to_read(s) : open_to_write(s))) {
+        *status = STATUS_DONE;
+        return s;
+    }
+    *status = s->status;
+    store_close(s);
+    return NULL;
+}
+
+void store_close(struct store *s)
+{
+    if (!s) return;
+    sqlite3_close(s->db);
+    free(s);
+}

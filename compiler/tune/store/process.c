@@ -1,0 +1,62 @@
+/* Which process runs a trial, in a form that another can ask about later: a process that was killed cannot say so itself. */
+#include "../../tune_store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static const double A_DAY = 86400;
+
+/* What a process number counts in: the machine, since when it is up, and the container. */
+struct place {
+    char machine[65], boot[65], container[65];
+};
+
+static struct place this_place(void)
+{
+    struct place p = {"-", "-", "-"};
+    struct utsname name;
+    if (uname(&name) == 0 && *name.nodename) snprintf(p.machine, sizeof p.machine, "%.64s", name.nodename);
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file && fscanf(file, "%64s", p.boot) != 1) strcpy(p.boot, "-");
+    if (file) fclose(file);
+    const ssize_t got = readlink("/proc/self/ns/pid", p.container, sizeof p.container - 1);
+    if (got > 0) p.container[got] = 0;
+    return p;
+}
+
+/* When the process began, in ticks since the machine was started; 0: there is none that still runs. */
+static unsigned long long process_begun(long id)
+{
+    char path[64], line[1024], state;
+    snprintf(path, sizeof path, "/proc/%ld/stat", id);
+    FILE *file = fopen(path, "r");
+    unsigned long long begun = 0;
+    /* its name may have blanks and brackets; the state is the third word, the beginning the 22nd */
+    const char *after = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    if (after && sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state, &begun) == 2 &&
+        (state == 'Z' || state == 'X'))
+        begun = 0;
+    if (file) fclose(file);
+    return begun;
+}
+
+const char *process_here(struct arena *arena)
+{
+    const struct place p = this_place();
+    return arena_printf(arena, "%s %s %s %ld %llu", p.machine, p.boot, p.container, (long)getpid(), process_begun(getpid()));
+}
+
+bool process_gone(const char *process, double begun)
+{
+    const struct place here = this_place();
+    struct place p;
+    long id;
+    unsigned long long started;
+    if (sscanf(process, "%64s %64s %64s %ld %llu", p.machine, p.boot, p.container, &id, &started) != 5) return true;
+    const bool same_machine = strcmp(p.machine, here.machine) == 0, same_boot = strcmp(p.boot, here.boot) == 0 && strcmp(p.boot, "-") != 0;
+    if (same_machine && !same_boot) return true;
+    if (same_boot && strcmp(p.container, here.container) == 0 && started > 0) return process_begun(id) != started;
+    return store_now() - begun > A_DAY; /* it cannot be asked from here */
+}

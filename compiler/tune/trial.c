@@ -1,0 +1,476 @@
+/* A trial: a child process compiles a candidate, checks it against the usual schedule and times both in turn; its parent watches the clock. What is
+   OpenMP's runs in children alone: a process that has threads cannot fork. */
+#include "../tune_trial.h"
+
+#include "../calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const double SAMPLE = 0.004;   /* seconds of a sample at least: as many calls as that takes */
+static const double HOPELESS = 1.5;   /* a candidate that is slower by this gets FEWEST samples */
+static const double GRACE = 1.0;      /* seconds between the request to end and the end */
+enum { FEWEST = 3, SHORT_LENGTH = 333 };
+
+/* What a child tells its parent, in pieces that a pipe takes whole. */
+struct message {
+    enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
+    char code[65];
+    struct tune_sample sample;
+    enum tune_status status;
+    char why[200];
+    struct machine_speed speed;
+};
+_Static_assert(sizeof(struct message) <= 512, "a pipe takes it whole");
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+    interrupted = number;
+}
+
+void trial_guard(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = note_signal}, before;
+    sigemptyset(&action.sa_mask);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        if (sigaction(numbers[k], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
+}
+
+int trial_interrupted(void)
+{
+    return (int)interrupted;
+}
+
+/* ---- what OpenMP leaves behind ---- */
+
+/* LLVM's OpenMP notes each process that uses it in a file, which it removes when the program exits: a child that is killed, or ends by _exit, never does. */
+enum { REGISTERED = 64 };
+static const char *const registered_in[] = {"/dev/shm", "/tmp"};
+enum { REGISTERED_IN = sizeof registered_in / sizeof *registered_in };
+
+static void registered_at(pid_t process, char path[REGISTERED_IN][REGISTERED])
+{
+    for (int k = 0; k < REGISTERED_IN; k++) snprintf(path[k], REGISTERED, "%s/__KMP_REGISTERED_LIB_%ld_%ld", registered_in[k], (long)process, (long)getuid());
+}
+
+static void forget_openmp(pid_t process)
+{
+    char path[REGISTERED_IN][REGISTERED];
+    registered_at(process, path);
+    for (int k = 0; k < REGISTERED_IN; k++) unlink(path[k]);
+}
+
+/* For a child whose parent may have died and cannot do it. */
+static char own_registration[REGISTERED_IN][REGISTERED];
+
+static void end_child(int number)
+{
+    for (int k = 0; k < REGISTERED_IN; k++) unlink(own_registration[k]);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* ---- in the child ---- */
+
+static void tell(int pipe, const struct message *m)
+{
+    ssize_t wrote;
+    do wrote = write(pipe, m, sizeof *m);
+    while (wrote < 0 && errno == EINTR);
+    if (wrote != (ssize_t)sizeof *m) _exit(STATUS_MACHINE); /* nobody listens any more */
+}
+
+static void conclude(int pipe, enum tune_status status, const char *format, ...) IR_PRINTF(3, 4);
+static void conclude(int pipe, enum tune_status status, const char *format, ...)
+{
+    struct message m = {.what = SAID_RESULT, .status = status};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(m.why, sizeof m.why, format, arguments);
+    va_end(arguments);
+    tell(pipe, &m);
+}
+
+struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point)
+{
+    struct options made = *o;
+    const struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
+    const char **set = arena_alloc(arena, (size_t)(o->sets + 1 + space->knobs) * sizeof *set);
+    made.sets = 0;
+    for (int k = 0; k < o->sets; k++) set[made.sets++] = o->set[k];
+    set[made.sets++] = "schedule=~";
+    for (int k = 0; k < e.knobs; k++) set[made.sets++] = arena_printf(arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
+    made.set = set;
+    return made;
+}
+
+/* A kernel on its way to be called. */
+struct side {
+    struct options o;
+    struct product *product;
+    struct text source, header;
+    const char *code; /* a hash of the source */
+    struct loaded_kernel loaded;
+};
+
+static bool make_source(struct side *s, struct arena *arena, const struct trial_request *r, const struct tune_point *point)
+{
+    enum status status;
+    s->o = point_options(arena, r->o, r->space, point);
+    s->o.quiet = true;
+    s->o.color = false;
+    s->o.emit = 0; /* not with the command that names the schedule */
+    s->product = product_make(r->file, &s->o, &status);
+    if (!s->product) return false;
+    product_emit_here(s->product, &s->o, "attnc tune", &s->source, &s->header);
+    s->code = hash_text(arena, s->source.data, s->source.length);
+    return true;
+}
+
+static bool load(struct side *s)
+{
+    return kernel_load(s->product->spec->name, s->source.data, s->header.data, true, &s->loaded) == STATUS_DONE;
+}
+
+static double element(const char *data, enum attn_dtype dtype, int64_t k)
+{
+    switch (dtype) {
+    case ATTN_F32: return (double)((const float *)(const void *)data)[k];
+    case ATTN_F64: return ((const double *)(const void *)data)[k];
+    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)(const void *)data)[k]);
+    case ATTN_F16: return attn_f16_value(((const uint16_t *)(const void *)data)[k]);
+    case ATTN_I32: break;
+    }
+    return NAN;
+}
+
+/* By how much rows of the two differ at most, as a part of the row's length (its Euclidean norm); infinity where only one of them is finite. */
+static double furthest_row(const char *a, const char *b, const struct call *c)
+{
+    int64_t rows = c->problem.batch * c->problem.heads * c->problem.n_q, n = c->kernel->value_dim;
+    double furthest = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        double off = 0, norm = 0;
+        for (int64_t e = 0; e < n; e++) {
+            double x = element(a, c->kernel->dtype, row * n + e), y = element(b, c->kernel->dtype, row * n + e);
+            if (isfinite(x) != isfinite(y)) return INFINITY;
+            if (!isfinite(x)) continue;
+            off += (x - y) * (x - y);
+            norm += y * y;
+        }
+        double part = off == 0 ? 0 : sqrt(off / norm);
+        if (part > furthest) furthest = part;
+    }
+    return furthest;
+}
+
+/* How far apart two orders of the same sums may be. */
+static double rounding(enum attn_dtype dtype)
+{
+    return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;
+}
+
+/* Both on the same arrays: false after the verdict was told. */
+static bool agree(int pipe, struct call *usual, struct call *candidate)
+{
+    size_t bytes = (size_t)call_array_bytes(usual->kernel, &usual->problem, 3);
+    char *expected = malloc(bytes);
+    int error = expected ? call_forward(usual) : ATTN_EMEMORY;
+    if (error) {
+        conclude(pipe, TUNE_REFUSED, "the usual schedule: %s", attn_strerror(error));
+        free(expected);
+        return false;
+    }
+    memcpy(expected, usual->arrays->data[3], bytes);
+    memset(usual->arrays->data[3], 0xff, bytes); /* NaN, so that what is left out shows */
+    error = call_forward(candidate);
+    double off = error ? 0 : furthest_row(candidate->arrays->data[3], expected, candidate);
+    free(expected);
+    if (error)
+        conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
+    else if (!(off <= rounding(usual->kernel->dtype)))
+        conclude(pipe, TUNE_WRONG, "a row of %lld queries is off by %.2g of its length", (long long)candidate->problem.n_q, off);
+    else
+        return true;
+    return false;
+}
+
+static double seconds_of(const struct call *c, int calls)
+{
+    double start = attn_seconds();
+    for (int k = 0; k < calls; k++)
+        if (call_forward(c)) return INFINITY;
+    return (attn_seconds() - start) / calls;
+}
+
+/* Which goes first changes from sample to sample: so neither always follows the other. */
+static void sample(int pipe, const struct call *usual, const struct call *candidate, bool same, int samples)
+{
+    struct tune_sample first[FEWEST];
+    const struct tune_result so_far = {.status = TUNE_MEASURED, .samples = FEWEST, .sample = first};
+    double once = fmin(seconds_of(usual, 1), seconds_of(candidate, 1));
+    int calls = once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
+    for (int k = 0; k < samples; k++) {
+        struct message m = {.what = SAID_SAMPLE};
+        if (k % 2 && !same) m.sample.seconds = seconds_of(candidate, calls);
+        m.sample.usual = seconds_of(usual, calls);
+        if (k % 2 == 0 && !same) m.sample.seconds = seconds_of(candidate, calls);
+        if (same) m.sample.seconds = m.sample.usual;
+        tell(pipe, &m);
+        if (k < FEWEST) first[k] = m.sample;
+        if (k + 1 == FEWEST && trial_enough(&so_far, samples)) break;
+    }
+}
+
+/* Prepares both kernels for `length` positions; the arrays are made for the first call, at the largest length. */
+static int prepare(const struct trial_request *r, struct call *usual, struct call *candidate, int64_t length)
+{
+    struct call *const both[] = {usual, candidate};
+    int error = 0;
+    for (int k = 0; k < 2 && !error; k++) {
+        call_release(both[k]);
+        both[k]->problem = (struct attn_problem){
+            .batch = r->shape->batch, .heads = r->shape->heads, .kv_heads = r->shape->kv_heads, .n_q = length, .n_k = length, .threads = r->shape->threads};
+        error = call_prepare(both[k], r->seed, r->document);
+    }
+    return error;
+}
+
+static void trial(int pipe, const void *user)
+{
+    const struct trial_request *r = user;
+    struct arena *arena = arena_new();
+    const struct tune_point usual_point = point_usual(r->space);
+    struct side without = {.code = ""}, with = {.code = ""};
+    bool good = make_source(&with, arena, r, r->point);
+    if (good) {
+        struct message m = {.what = SAID_CODE};
+        snprintf(m.code, sizeof m.code, "%s", with.code);
+        tell(pipe, &m);
+    }
+    if (!good || !make_source(&without, arena, r, &usual_point) || !load(&without) || !load(&with)) {
+        conclude(pipe, TUNE_REFUSED, "%s", "");
+        return;
+    }
+    struct call_arrays arrays = {{NULL}, {0}};
+    struct call usual = {.kernel = without.loaded.kernel, .arrays = &arrays}, candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
+    int64_t lengths[] = {r->shape->length, SHORT_LENGTH};
+    for (int k = 1; k >= 0; k--) {
+        if (k == 1 && lengths[1] >= lengths[0]) continue;
+        int error = prepare(r, &usual, &candidate, lengths[k]);
+        if (error) {
+            conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
+            return;
+        }
+        if (!agree(pipe, &usual, &candidate)) return;
+    }
+    sample(pipe, &usual, &candidate, strcmp(without.code, with.code) == 0, r->samples);
+    conclude(pipe, TUNE_MEASURED, "%s", "");
+}
+
+struct machine_request {
+    const struct options *o;
+    enum dtype dtype;
+    int threads;
+    bool memory;
+};
+
+static void probe(int pipe, const void *user)
+{
+    const struct machine_request *r = user;
+    struct arena *arena = arena_new();
+    enum status status;
+    struct machine *machine = machine_open(arena, r->o->quiet, &status);
+    if (!machine) return;
+    struct message m = {.what = SAID_MACHINE, .speed = {.threads = r->threads ? r->threads : machine_threads(machine)}};
+    m.speed.peak = machine_peak(machine, r->dtype, m.speed.threads, 0);
+    if (r->memory) m.speed.bandwidth = machine_bandwidth(machine, m.speed.threads, 0);
+    tell(pipe, &m);
+    machine_close(machine);
+}
+
+/* ---- in the parent ---- */
+
+/* A process that does `work` and what it said, until it ends. */
+struct child {
+    pid_t pid;
+    int pipe, errors; /* its messages; a file with what it wrote to standard error, or -1 */
+};
+
+static bool start(struct child *c, void (*work)(int pipe, const void *user), const void *user, bool speaks)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    FILE *file = speaks ? NULL : tmpfile();
+    c->errors = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 3) : -1;
+    if (file) fclose(file);
+    pid_t parent = getpid();
+    fflush(NULL);
+    c->pid = fork();
+    if (c->pid < 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        if (c->errors >= 0) close(c->errors);
+        errno = error;
+        return false;
+    }
+    if (c->pid > 0) {
+        close(ends[1]);
+        c->pipe = ends[0];
+        setpgid(c->pid, c->pid);
+        return true;
+    }
+    /* a terminal's Ctrl-C is for the parent, whose end is the child's */
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    registered_at(getpid(), own_registration);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) signal(numbers[k], end_child);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(STATUS_MACHINE);
+    int errors = c->errors >= 0 ? c->errors : speaks ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (errors >= 0) dup2(errors, STDERR_FILENO);
+    work(ends[1], user);
+    fflush(NULL);
+    _exit(STATUS_DONE);
+}
+
+/* The next message: 1; 0 when the child has no more to say; -1 when the time is over, or a signal came. */
+static int hear(const struct child *c, double until, struct message *m)
+{
+    for (;;) {
+        double left = until - attn_seconds();
+        if (left <= 0 || interrupted) return -1;
+        struct pollfd one = {.fd = c->pipe, .events = POLLIN};
+        int ready = poll(&one, 1, left > 1 ? 1000 : (int)(left * 1000) + 1);
+        if (ready <= 0) continue;
+        ssize_t got = read(c->pipe, m, sizeof *m);
+        if (got == (ssize_t)sizeof *m) return 1;
+        if (got >= 0 || errno != EINTR) return 0;
+    }
+}
+
+/* Waits for the child's end, helping it along where it would not end by itself. Its wait status. */
+static int finish(struct child *c, bool at_once)
+{
+    int status = 0;
+    if (at_once) kill(c->pid, SIGTERM);
+    for (double until = attn_seconds() + GRACE;;) {
+        pid_t ended = waitpid(c->pid, &status, WNOHANG);
+        if (ended == c->pid || (ended < 0 && errno != EINTR)) break;
+        if (attn_seconds() > until) {
+            kill(-c->pid, SIGKILL);
+            kill(c->pid, SIGKILL);
+        }
+        poll(NULL, 0, 2);
+    }
+    forget_openmp(c->pid);
+    close(c->pipe);
+    return status;
+}
+
+/* The first line that says something, of what the child wrote to standard error. */
+static void read_errors(struct child *c, char *why, size_t size)
+{
+    if (c->errors < 0) return;
+    ssize_t got = pread(c->errors, why, size - 1, 0);
+    close(c->errors);
+    why[got > 0 ? got : 0] = 0;
+    why[strcspn(why, "\n")] = 0;
+    const char *from = strstr(why, "error: ");
+    if (from) memmove(why, from + strlen("error: "), strlen(from + strlen("error: ")) + 1);
+}
+
+enum trial_end trial_run(const struct trial_request *request, struct tune_result *result)
+{
+    *result = (struct tune_result){.status = TUNE_REFUSED};
+    struct child child = {.errors = -1};
+    struct message m;
+    int heard, capacity = 0;
+    bool concluded = false, known = false;
+    if (!start(&child, trial, request, false)) {
+        snprintf(result->why, sizeof result->why, "no process for it: %s", strerror(errno));
+        return TRIAL_DONE;
+    }
+    double until = attn_seconds() + request->limit;
+    while (!known && (heard = hear(&child, until, &m)) > 0) {
+        if (m.what == SAID_CODE) {
+            memcpy(result->code, m.code, sizeof result->code);
+            known = request->known && request->known(request->user, m.code);
+        } else if (m.what == SAID_RESULT) {
+            result->status = m.status;
+            memcpy(result->why, m.why, sizeof result->why);
+            concluded = true;
+        } else if (m.what == SAID_SAMPLE) {
+            if (result->samples == capacity) {
+                capacity = capacity ? 2 * capacity : 16;
+                struct tune_sample *grown = realloc(result->sample, (size_t)capacity * sizeof *grown);
+                if (!grown) break;
+                result->sample = grown;
+            }
+            result->sample[result->samples++] = m.sample;
+        }
+    }
+    int status = finish(&child, !concluded || heard != 0);
+    if (interrupted || known) {
+        if (child.errors >= 0) close(child.errors);
+        free(result->sample);
+        *result = (struct tune_result){.status = TUNE_INTERRUPTED};
+        return interrupted ? TRIAL_INTERRUPTED : TRIAL_KNOWN;
+    }
+    char said[sizeof result->why] = "";
+    read_errors(&child, said, sizeof said);
+    if (!concluded && heard < 0) {
+        result->status = TUNE_LATE;
+        snprintf(result->why, sizeof result->why, "not done after %.3g s", request->limit);
+    } else if (!concluded && WIFSIGNALED(status)) {
+        result->status = TUNE_CRASHED;
+        snprintf(result->why, sizeof result->why, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else if (!concluded) {
+        result->status = TUNE_CRASHED;
+        snprintf(result->why, sizeof result->why, "it ended with status %d before it had a result", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    } else if (!*result->why)
+        memcpy(result->why, said, sizeof said);
+    if (result->status == TUNE_MEASURED) {
+        *result->why = 0;
+        for (int k = 0; k < result->samples; k++)
+            if (!isfinite(result->sample[k].seconds)) result->status = TUNE_CRASHED;
+    }
+    if (result->status != TUNE_MEASURED) result->samples = 0;
+    return TRIAL_DONE;
+}
+
+bool trial_enough(const struct tune_result *result, int wanted)
+{
+    if (result->status != TUNE_MEASURED || result->samples >= wanted) return true;
+    return result->samples >= FEWEST && tune_gain(result).ratio > HOPELESS;
+}
+
+bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed)
+{
+    struct machine_request request = {o, dtype, threads, memory};
+    struct child child = {.errors = -1};
+    struct message m;
+    if (!start(&child, probe, &request, true)) {
+        complain(o, "no process to measure the machine in: %s", strerror(errno));
+        return false;
+    }
+    int heard = hear(&child, attn_seconds() + 120, &m);
+    finish(&child, heard <= 0);
+    if (heard > 0) *speed = m.speed;
+    if (heard <= 0 && !interrupted) complain(o, "this machine's speed could not be measured");
+    return heard > 0;
+}

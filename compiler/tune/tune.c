@@ -1,0 +1,645 @@
+/* attnc tune: searches the schedules of a spec for the shapes named, keeps every result, and writes the best of them beside the spec. */
+#include "../tune.h"
+
+#include "../../runtime/attnrt.h"
+#include "../tune_options.h"
+#include "../tune_trial.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const double FOR_LEADERS = 0.25; /* of a shape's time that is kept for measuring the leaders anew */
+enum { CONFIRMED = 21, LEADERS = 8 };   /* samples of a leader, for which what it was chosen by does not count; how many at most */
+enum { MOST_EXPECTED = 1 << 20 };       /* points whose expected time is kept */
+
+struct tuning {
+    const struct options *o;
+    const char *file;
+    struct text text; /* of it */
+    struct arena *arena;
+    struct tune_request request;
+    struct product *product;
+    struct tune_space space;
+    const struct target *target;
+    struct store *store;
+    struct machine_speed speed;
+    struct tune_experiment experiment;
+    struct tuned_file file_has; /* SPEC.tuned.yaml, before the search */
+    double started;
+    bool live, failed;
+    /* the shape at work */
+    int shape, trials, failures;
+    double until; /* seconds after the start: of its search */
+    double *expected; /* by the number of the point; 0: not known yet */
+    int64_t expected_size;
+    struct tune_gain best; /* of what was confirmed */
+    struct tune_point best_point;
+    const struct tuned_entry *in_force; /* what the file has for its length, or NULL */
+    struct tune_point in_force_point;
+    bool comparable; /* it is such a point */
+};
+
+/* What came of a shape. */
+struct outcome {
+    struct tune_run run;
+    bool measured; /* something was, in this search */
+    bool compared; /* what the file had in force for it, too */
+};
+
+/* ---- progress ---- */
+
+static double spent(const struct tuning *t)
+{
+    return attn_seconds() - t->started;
+}
+
+static void clear_line(const struct tuning *t)
+{
+    if (t->live) fputs("\r\033[K", stderr);
+}
+
+static void shape_text(const struct tune_shape *s, struct text *out)
+{
+    text_add(out, "n=%lld heads=%lld", (long long)s->length, (long long)s->heads);
+    if (s->kv_heads != s->heads) text_add(out, "/%lld", (long long)s->kv_heads);
+    if (s->batch != 1) text_add(out, " batch=%lld", (long long)s->batch);
+    text_add(out, " threads=%d", s->threads);
+}
+
+/* A line that is written over on a terminal; elsewhere a line when something is better than all before. */
+static void progress(const struct tuning *t, bool better)
+{
+    if (t->o->quiet || (!t->live && !better)) return;
+    struct text line = {0}, point = {0};
+    shape_text(&t->request.shape[t->shape], &line);
+    if (t->best.ratio < 1) point_text(&t->space, &t->best_point, &point);
+    clear_line(t);
+    fprintf(stderr, t->live ? "[%d/%d] %s: trial %d%s, best %.3f%s%s, %.0f s left" : "attnc: %d/%d: %s: trial %d%s, best %.3f%s%s, %.0f s left\n", t->shape + 1,
+            t->request.shapes, line.data, t->trials, t->failures ? arena_printf(t->arena, " (%d failed)", t->failures) : "",
+            t->best.ratio < 1 ? 1 / t->best.ratio : 1.0, point.length ? " times as fast with " : "", point.length ? point.data : "",
+            fmax(0, t->request.time - spent(t)));
+    fflush(stderr);
+    text_free(&line);
+    text_free(&point);
+}
+
+/* ---- the cost model ---- */
+
+static double compute_expected(const struct tuning *t, const struct tune_point *point)
+{
+    struct arena *arena = arena_new();
+    struct options with = point_options(arena, t->o, &t->space, point);
+    enum status status;
+    with.emit = 0;
+    with.targets = 1;
+    with.target[0] = t->target;
+    struct product *p = product_make(t->file, &with, &status);
+    double cycles = p ? schedule_cycles(p, t->target, &t->request.shape[t->shape], t->request.document) : INFINITY;
+    product_free(p);
+    arena_free(arena);
+    return cycles;
+}
+
+/* Knobs that only the printer of C reads: they change nothing that the model sees but loads, so the spec is compiled for few of the points. */
+static bool of_printer(const char *name)
+{
+    static const char *const names[] = {"rows", "vectors", "unroll", "together"};
+    bool found = false;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) found |= strcmp(name, names[n]) == 0;
+    return found;
+}
+
+static int64_t value_of(const struct tune_space *s, const struct tune_point *point, const char *name, int64_t otherwise)
+{
+    for (int k = 0; k < s->knobs; k++)
+        if (strcmp(s->knob[k].name, name) == 0) return s->knob[k].value[point->at[k]];
+    return otherwise;
+}
+
+static double expected(void *user, const struct tune_point *point)
+{
+    struct tuning *t = user;
+    struct tune_point base = *point;
+    for (int k = 0; k < t->space.knobs; k++)
+        if (of_printer(t->space.knob[k].name)) base.at[k] = t->space.knob[k].usual;
+    const int64_t number = point_number(&t->space, &base);
+    double cycles = number < t->expected_size ? t->expected[number] : 0;
+    if (cycles == 0) cycles = compute_expected(t, &base);
+    if (number < t->expected_size) t->expected[number] = cycles;
+    return cycles * schedule_loads(value_of(&t->space, point, "rows", 6), value_of(&t->space, point, "vectors", 4));
+}
+
+static bool stop(void *user)
+{
+    const struct tuning *t = user;
+    return trial_interrupted() != 0 || spent(t) > t->until;
+}
+
+/* ---- trials ---- */
+
+/* What the point's samples and those of before are together. */
+static bool join(struct tune_result *result, const struct tune_result *before)
+{
+    if (result->status != TUNE_MEASURED || before->samples == 0) return true;
+    struct tune_sample *all = realloc(result->sample, (size_t)(result->samples + before->samples) * sizeof *all);
+    if (!all) return false;
+    memcpy(all + result->samples, before->sample, (size_t)before->samples * sizeof *all);
+    result->sample = all;
+    result->samples += before->samples;
+    return true;
+}
+
+/* What is asked of the database when a trial has made its C. */
+struct question {
+    struct tuning *t;
+    struct arena *arena;
+    int64_t run;
+    const struct tune_trial *answer;
+};
+
+static bool known_code(void *user, const char *code)
+{
+    struct question *q = user;
+    q->answer = store_find_code(q->t->store, q->run, q->t->o->resume, code, &q->t->space, q->arena, &q->t->failed);
+    return q->answer || q->t->failed;
+}
+
+static bool copy(const struct tune_result *from, struct tune_result *to)
+{
+    const size_t bytes = (size_t)from->samples * sizeof *from->sample;
+    *to = *from;
+    to->sample = malloc(bytes + 1);
+    if (to->sample && bytes) memcpy(to->sample, from->sample, bytes);
+    return to->sample != NULL;
+}
+
+static bool out_of_memory(struct tuning *t)
+{
+    complain(t->o, "out of memory");
+    t->failed = true;
+    return false;
+}
+
+/* Measures the point until it has so many samples and keeps them: with those that are known if `joined`, in place of them if not. A point with the same C
+   as one that was measured shares its result. False: it was interrupted, or something failed and a message was given. */
+static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples, const struct tune_trial *known, bool joined,
+                    struct tune_result *result)
+{
+    const struct tune_shape *shape = &t->request.shape[t->shape];
+    const int more = samples - (known && joined ? known->result.samples : 0);
+    struct question question = {.t = t, .arena = arena_new(), .run = run};
+    const struct trial_request request = {
+        t->o, t->file, &t->space, point, shape, t->request.seed, t->request.document, more, t->request.limit, known ? NULL : known_code, &question};
+    int64_t trial = known ? known->same_as ? known->same_as : known->id : 0;
+    bool done = false;
+    if (!known && !store_begin(t->store, run, point, &t->space, &trial)) t->failed = true;
+    const enum trial_end end = t->failed ? TRIAL_INTERRUPTED : trial_run(&request, result);
+    if (end == TRIAL_INTERRUPTED) {
+        if (!known && !t->failed && !store_interrupt(t->store, trial)) t->failed = true;
+    } else if (end == TRIAL_KNOWN) {
+        const struct tune_trial *same = question.answer;
+        if (t->failed || !store_share(t->store, trial, same->id))
+            t->failed = true;
+        else if (trial_enough(&same->result, samples))
+            done = copy(&same->result, result) || out_of_memory(t);
+        else
+            done = measure(t, run, point, samples, same, true, result);
+    } else if (joined && known && !join(result, &known->result))
+        out_of_memory(t);
+    else {
+        const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+        struct counts counts;
+        count_work(product_choice(t->product, product_target_here(t->product), shape->length), &size, t->request.document, machine_cache(), &counts);
+        result->work = counts.flops;
+        result->bytes = counts.bytes;
+        result->peak = t->speed.peak;
+        result->bandwidth = t->speed.bandwidth;
+        done = store_finish(t->store, trial, result);
+        t->failed |= !done;
+    }
+    arena_free(question.arena);
+    return done;
+}
+
+/* Of many candidates the luckiest leads: the best is one that was measured anew. */
+static bool confirmed(const struct tune_result *result)
+{
+    return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;
+}
+
+static bool leads(const struct tuning *t, const struct tune_result *result)
+{
+    const struct tune_gain gain = tune_gain(result);
+    return result->status == TUNE_MEASURED && gain.high < 1 && gain.ratio < t->best.ratio;
+}
+
+static void note(struct tuning *t, const struct tune_point *point, const struct tune_result *result)
+{
+    t->trials++;
+    t->failures += result->status != TUNE_MEASURED;
+    const bool better = confirmed(result) && leads(t, result);
+    if (better) {
+        t->best = tune_gain(result);
+        t->best_point = *point;
+    }
+    progress(t, better);
+}
+
+/* What is known of the point after it has been measured so many times, and anew if it leads then; to be freed. */
+static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples, struct tune_result *result)
+{
+    bool done = false;
+    for (int round = 0; round < 2 && !t->failed; round++) {
+        struct arena *arena = arena_new();
+        const struct tune_trial *known = store_find(t->store, run, t->o->resume, point, &t->space, arena, &t->failed);
+        free(result->sample);
+        result->sample = NULL;
+        if (t->failed)
+            done = false;
+        else if (round == 1)
+            done = measure(t, run, point, CONFIRMED, known, false, result);
+        else if (known && trial_enough(&known->result, samples))
+            done = copy(&known->result, result) || out_of_memory(t);
+        else
+            done = measure(t, run, point, samples, known, true, result);
+        arena_free(arena);
+        if (!done || confirmed(result) || !leads(t, result)) break;
+    }
+    if (done) note(t, point, result);
+    return done;
+}
+
+static bool in_shard(const struct tuning *t, const struct tune_point *point)
+{
+    return point_number(&t->space, point) % t->request.shards == t->request.shard - 1;
+}
+
+/* Until the strategy has no more questions, or the time is over. */
+static void search(struct tuning *t, int64_t run)
+{
+    const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
+    struct search *s = search_open(t->request.strategy, &request, t->o);
+    struct tune_point point;
+    int wanted;
+    if (!s) t->failed = true;
+    while (!t->failed && !stop(t) && search_next(s, &point, &wanted, &t->failed)) {
+        if (t->request.shards > 1 && !in_shard(t, &point)) continue;
+        if (wanted < t->request.samples) wanted = (int)t->request.samples;
+        struct tune_result result = {.sample = NULL};
+        if (try_point(t, run, &point, wanted, &result)) search_tell(s, &point, &result);
+        free(result.sample);
+    }
+    search_close(s);
+}
+
+static const struct tune_run *read_run(struct tuning *t, int64_t id)
+{
+    const struct tune_run *run = store_run_read(t->store, id, t->o->resume, t->arena);
+    if (!run) t->failed = true;
+    return run;
+}
+
+/* The fastest trial that has not been confirmed and may be the best. */
+static const struct tune_trial *leader(const struct tune_run *run)
+{
+    const struct tune_trial *found = NULL;
+    double least = 1;
+    for (int k = 0; k < run->trials; k++) {
+        const struct tune_trial *trial = &run->trial[k];
+        double ratio = tune_gain(&trial->result).ratio;
+        if (trial->result.status != TUNE_MEASURED || ratio >= least) continue;
+        least = ratio;
+        found = trial->result.samples >= CONFIRMED ? NULL : trial;
+    }
+    return found;
+}
+
+/* Whether what the file has for the length was among the candidates; if not, it is measured like them. */
+static bool compare(struct tuning *t, int64_t run)
+{
+    const struct tune_point usual = point_usual(&t->space);
+    if (!t->in_force || (t->comparable && point_number(&t->space, &usual) == point_number(&t->space, &t->in_force_point))) return true;
+    if (!t->comparable || t->failed || trial_interrupted() || (t->request.shards > 1 && !in_shard(t, &t->in_force_point))) return false;
+    struct tune_result result = {.sample = NULL};
+    const bool done = try_point(t, run, &t->in_force_point, (int)t->request.samples, &result);
+    free(result.sample);
+    return done;
+}
+
+/* Leaders are measured anew, until the first of them has been. */
+static void confirm(struct tuning *t, int64_t run)
+{
+    for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
+        const struct tune_run *stored = read_run(t, run);
+        const struct tune_trial *first = stored ? leader(stored) : NULL;
+        struct tune_result result = {.sample = NULL};
+        if (!first) return;
+        measure(t, run, &first->point, CONFIRMED, first, false, &result);
+        free(result.sample);
+    }
+}
+
+/* ---- what comes out ---- */
+
+static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best, struct text *out)
+{
+    shape_text(shape, out);
+    text_add(out, ": ");
+    if (!best) {
+        text_add(out, "nothing is faster than the usual schedule, beyond noise");
+        return;
+    }
+    struct tune_gain gain = tune_gain(&best->result);
+    text_add(out, "%.3f times as fast (%.3f to %.3f) with ", 1 / gain.ratio, 1 / gain.high, 1 / gain.low);
+    point_text(space, &best->point, out);
+}
+
+static void tell(const struct tuning *t, const struct tune_run *run)
+{
+    struct text line = {0};
+    int measured = 0, shared = 0;
+    for (int k = 0; k < run->trials; k++) {
+        measured += run->trial[k].result.status == TUNE_MEASURED;
+        shared += run->trial[k].same_as != 0;
+    }
+    if (measured)
+        describe(&run->experiment.shape, &run->experiment.space, run_best(run), &line);
+    else {
+        shape_text(&run->experiment.shape, &line);
+        text_add(&line, ": nothing was measured");
+    }
+    printf("%s; %d measured", line.data, measured);
+    if (shared) printf(" (%d with the same C as another)", shared);
+    printf(", %d failed\n", t->failures);
+    fflush(stdout);
+    text_free(&line);
+}
+
+/* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what it has. */
+static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
+{
+    const struct outcome *most = NULL;
+    struct text says = {0};
+    for (int k = 0; k < count; k++) {
+        const struct tune_shape *shape = &outcome[k].run.experiment.shape;
+        if (!outcome[k].measured) continue;
+        if (!most || shape->batch * shape->heads > most->run.experiment.shape.batch * most->run.experiment.shape.heads) most = &outcome[k];
+        if (says.length) text_add(&says, "\n");
+        describe(shape, &outcome[k].run.experiment.space, run_best(&outcome[k].run), &says);
+    }
+    const struct tune_trial *best = most ? run_best(&most->run) : NULL;
+    const struct tuned_entry *has = most ? tuned_in_force(&t->file_has, most->run.experiment.shape.length) : NULL;
+    const bool own = has && tuned_length(has) == most->run.experiment.shape.length, keep = most && !most->compared && (own || !best);
+    if (keep && !trial_interrupted())
+        mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found", t->file_has.path,
+                (long long)most->run.experiment.shape.length);
+    if (most && !keep) {
+        const struct tune_space *space = &most->run.experiment.space;
+        const struct tune_point usual = point_usual(space);
+        *entry = tuned_entry(space, best ? &best->point : &usual, 1, arena_copy(t->arena, says.data));
+        entry->length = most->run.experiment.shape.length;
+    }
+    text_free(&says);
+    return most && !keep;
+}
+
+/* SPEC.tuned.yaml, where there is something new to write. */
+static enum status write_tuned(struct tuning *t, const struct outcome *outcome, int count)
+{
+    struct tuned_entry found[MOST_SCHEDULES], all[MOST_SCHEDULES];
+    int entries = 0;
+    bool measured = false;
+    for (int k = 0, next; k < count; k = next) {
+        for (next = k; next < count && outcome[next].run.experiment.shape.length == outcome[k].run.experiment.shape.length; next++)
+            measured |= outcome[next].measured;
+        if (entries < MOST_SCHEDULES) entries += entry_of(t, outcome + k, next - k, &found[entries]);
+    }
+    const char *path = t->file_has.path;
+    if (!measured) mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
+    if (entries == 0) return STATUS_DONE;
+    entries = tuned_merge(&t->file_has, found, entries, all);
+    const char *own = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine, t->experiment.compiler);
+    const char *says = tuned_header(t->arena, &t->file_has, all, entries, own), *base = t->file_has.base ? t->file_has.base : t->text.data;
+    struct text out = {0};
+    enum status status = STATUS_MACHINE;
+    if (!tuned_text(base, strlen(base), says, all, entries, &out))
+        complain(t->o, "%s: there is no place for a schedule in it", t->file);
+    else if (t->file_has.other_spec && rename(path, arena_printf(t->arena, "%s~", path)) != 0)
+        complain(t->o, "cannot rename %s to %s~: %s", path, path, strerror(errno));
+    else
+        status = write_whole(t->o, path, out.data, out.length);
+    if (status == STATUS_DONE) mention(t->o, "", "wrote %s", path);
+    text_free(&out);
+    return status;
+}
+
+/* ---- a machine that has other things to do ---- */
+
+/* More than noise that a median takes care of: what was measured of the same thing then differs from time to time. */
+static const double UNSTEADY = 1.1;
+
+static void say_unsteady(const struct tuning *t, const struct tune_run *run)
+{
+    struct tune_spread spread = run_spread(run);
+    struct text shape = {0};
+    if (!(spread.high > UNSTEADY * spread.low)) return;
+    shape_text(&run->experiment.shape, &shape);
+    mention(t->o, "warning", "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs may be at work",
+            shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
+    text_free(&shape);
+}
+
+static void say_peak_moved(struct tuning *t)
+{
+    struct machine_speed now;
+    if (t->o->quiet || trial_interrupted() || !trial_machine(t->o, t->product->spec->dtype, t->speed.threads, false, &now)) return;
+    if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
+        mention(t->o, "warning",
+                "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
+                t->speed.peak / 1e9, now.peak / 1e9);
+}
+
+static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
+{
+    struct text page = {0};
+    tune_report(runs, count, &page);
+    enum status status = STATUS_MACHINE;
+    if (page.data)
+        status = write_whole(o, o->report, page.data, page.length);
+    else
+        complain(o, "out of memory");
+    text_free(&page);
+    return status;
+}
+
+/* ---- the commands ---- */
+
+static bool room_for_all(const struct tuning *t)
+{
+    struct tuned_entry found[MOST_SHAPES], all[MOST_SCHEDULES];
+    int count = 0;
+    for (int k = 0; k < t->request.shapes; k++)
+        if (count == 0 || found[count - 1].length != t->request.shape[k].length) found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
+    if (tuned_merge(&t->file_has, found, count, all) <= MOST_SCHEDULES) return true;
+    complain(t->o, "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, or take some out of it",
+             t->file_has.path, MOST_SCHEDULES);
+    return false;
+}
+
+static enum status prepare(struct tuning *t)
+{
+    enum status status = read_spec_file(t->file, t->o, &t->text);
+    if (status != STATUS_DONE) return status;
+    t->product = product_make(t->file, t->o, &status);
+    if (!t->product) return status;
+    for (int k = 0; k < t->o->targets && !t->target; k++)
+        if (target_runs(t->o->target[k])) t->target = t->o->target[k];
+    if (!t->target) {
+        complain(t->o, "this machine runs none of the targets; attnc tune without --target takes those that it can");
+        return STATUS_INPUT;
+    }
+    if (!tuned_read(t->file, &t->text, t->arena, t->o, &t->file_has, &status)) return status;
+    if (t->file_has.other_spec)
+        mention(t->o, "warning", "%s is tuned for another spec than %s is now: what it has is not taken over, and is kept in %s~", t->file_has.path, t->file,
+                t->file_has.path);
+    if (!room_for_all(t)) return STATUS_INPUT;
+    t->store = store_open(t->request.database, false, t->o, &status);
+    if (!t->store) return status;
+    int threads = t->request.shape[0].threads;
+    if (!trial_machine(t->o, t->product->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
+    for (int k = 0; k < t->request.shapes; k++)
+        if (t->request.shape[k].threads == 0) t->request.shape[k].threads = t->speed.threads;
+    const char *compiler = compiler_version(t->arena, t->o);
+    if (!compiler) return STATUS_MACHINE;
+    t->experiment = (struct tune_experiment){.spec_name = t->product->spec->name,
+                                             .spec_hash = product_meaning_hash(t->product),
+                                             .spec_text = t->text.data,
+                                             .machine = machine_text(t->arena),
+                                             .compiler = compiler,
+                                             .attnc = ATTNC_VERSION,
+                                             .target = t->target->name};
+    return STATUS_DONE;
+}
+
+static enum status tune(struct tuning *t)
+{
+    enum status status = prepare(t);
+    struct outcome *outcome = arena_alloc(t->arena, MOST_SHAPES * sizeof *outcome);
+    int count = 0;
+    if (status != STATUS_DONE) return status;
+    mention(t->o, "", "%s, %s; %.1f GFLOP/s and %.1f GB/s at best on %d thread%s", t->experiment.compiler, t->target->name, t->speed.peak / 1e9,
+            t->speed.bandwidth / 1e9, t->speed.threads, t->speed.threads == 1 ? "" : "s");
+    t->started = attn_seconds();
+    for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
+        double begin = spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
+        int64_t run;
+        t->trials = t->failures = 0;
+        t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
+        t->experiment.shape = t->request.shape[t->shape];
+        knob_space(t->product, t->experiment.shape.length, &t->space);
+        if (!tune_knobs(t->o, &t->space)) return STATUS_USAGE;
+        t->in_force = tuned_in_force(&t->file_has, t->experiment.shape.length);
+        t->comparable = t->in_force && tuned_point(&t->space, t->in_force, &t->in_force_point);
+        t->experiment.space = t->space;
+        t->expected_size = space_points(&t->space) < MOST_EXPECTED ? space_points(&t->space) : MOST_EXPECTED;
+        t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
+        if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
+        t->until = begin + share * (1 - FOR_LEADERS);
+        search(t, run);
+        const bool tried = t->trials > 0, compared = tried && compare(t, run);
+        if (tried && !t->failed) confirm(t, run);
+        clear_line(t);
+        const struct tune_run *stored = t->failed ? NULL : read_run(t, run);
+        if (!stored) break;
+        outcome[count++] = (struct outcome){*stored, t->trials > t->failures, compared};
+        tell(t, stored);
+        say_unsteady(t, stored);
+    }
+    if (t->failed) return STATUS_MACHINE;
+    if (count > 0) {
+        say_peak_moved(t);
+        status = write_tuned(t, outcome, count);
+    }
+    if (status == STATUS_DONE && t->o->report) {
+        struct tune_run *runs = arena_alloc(t->arena, (size_t)count * sizeof *runs);
+        for (int k = 0; k < count; k++) runs[k] = outcome[k].run;
+        status = write_report(t->o, runs, count);
+    }
+    return status;
+}
+
+/* What is in the database. */
+static enum status consult(const struct options *o, const struct tune_request *request, struct arena *arena)
+{
+    enum status status;
+    struct store *store = store_open(request->database, o->merge == NULL, o, &status);
+    if (!store) return status;
+    status = STATUS_DONE;
+    if (o->merge && !store_merge(store, o->merge)) status = STATUS_MACHINE;
+    struct tune_run *runs = NULL;
+    int count = status == STATUS_DONE ? store_runs(store, o->files ? o->file[0] : NULL, arena, &runs) : 0;
+    if (count < 0) status = STATUS_MACHINE;
+    if (status == STATUS_DONE && o->report && o->files && count == 0) {
+        complain(o, "%s has no run of a spec that is called '%s'; attnc tune --query lists those that there are", request->database, o->file[0]);
+        status = STATUS_INPUT;
+    }
+    if (status == STATUS_DONE && o->export) status = tune_export(o, o->export, runs, count);
+    if (status == STATUS_DONE && o->query) status = tune_query(o, runs, count);
+    if (status == STATUS_DONE && o->report) status = write_report(o, runs, count);
+    store_close(store);
+    return status;
+}
+
+/* Whether the operand is no file to search, but the name of a spec in the database. */
+static bool is_name(const char *operand)
+{
+    const char *dot = strrchr(operand, '.');
+    const bool yaml = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    return !yaml && !strchr(operand, '/') && access(operand, F_OK) != 0;
+}
+
+int command_tune(const struct options *o)
+{
+    struct arena *arena = arena_new();
+    struct tuning *t = calloc(1, sizeof *t);
+    enum status status = STATUS_MACHINE;
+    const bool consults = o->merge || o->query || o->export || (o->report && (o->files == 0 || is_name(o->file[0])));
+    if (!t)
+        complain(o, "out of memory");
+    else if (o->files != 1 && !(consults && o->files == 0)) {
+        complain(o, o->files ? "tune takes one spec" : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help says what else");
+        status = STATUS_USAGE;
+    } else if (o->export && strcmp(o->export, "csv") != 0 && strcmp(o->export, "json") != 0) {
+        complain(o, "--export takes csv or json, not '%s'", o->export);
+        status = STATUS_USAGE;
+    } else if (tune_request_read(o, arena, &t->request, &status)) {
+        t->o = o;
+        t->file = o->files ? o->file[0] : NULL;
+        t->arena = arena;
+        t->live = isatty(STDERR_FILENO) && !o->quiet;
+        if (consults)
+            status = consult(o, &t->request, arena);
+        else {
+            trial_guard();
+            status = tune(t);
+            store_close(t->store);
+            product_free(t->product);
+            text_free(&t->text);
+        }
+    }
+    free(t);
+    arena_free(arena);
+    if (trial_interrupted()) { /* what was found is written: the program ends as if nobody had listened */
+        signal(trial_interrupted(), SIG_DFL);
+        raise(trial_interrupted());
+    }
+    if (status == STATUS_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
+        complain(o, "cannot write to standard output: %s", strerror(errno));
+        status = STATUS_MACHINE;
+    }
+    return (int)status;
+}

@@ -1,0 +1,177 @@
+/* What the builder's formulas are made of: expressions, positions, and the values that several of its steps make. */
+#include "../compiler.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Short names for what the formulas are made of. */
+const struct expr *build_real(struct builder *x, double value)
+{
+    bool narrow = x->m->dtype != DTYPE_F64, lost = narrow ? fabs(value) > FLT_MAX || (value != 0 && (float)value == 0) : !isfinite(value);
+    if (lost && !x->lost) {
+        x->lost = true;
+        diagnostics_error(x->diagnostics, x->at, "%s cannot hold %g, which the options here come to", narrow ? "f32" : "f64", value);
+    }
+    return expr_real(x->m, value);
+}
+const struct expr *build_integer(struct builder *x, int64_t value)
+{
+    return expr_int(x->m, value);
+}
+const struct expr *build_operand(struct builder *x, int k)
+{
+    return expr_leaf(x->m, EXPR_OPERAND, k);
+}
+const struct expr *build_index_of(struct builder *x, int axis)
+{
+    return expr_leaf(x->m, EXPR_INDEX, axis);
+}
+const struct expr *build_size_of(struct builder *x, int axis)
+{
+    return expr_leaf(x->m, EXPR_SIZE, axis);
+}
+const struct expr *build_op1(struct builder *x, enum expr_op op, const struct expr *a)
+{
+    return expr_make(x->m, op, a, NULL, NULL);
+}
+const struct expr *build_op2(struct builder *x, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+const struct expr *build_add(struct builder *x, const struct expr *a, const struct expr *b)
+{
+    return build_op2(x, EXPR_ADD, a, b);
+}
+const struct expr *build_sub(struct builder *x, const struct expr *a, const struct expr *b)
+{
+    return build_op2(x, EXPR_SUB, a, b);
+}
+const struct expr *build_mul(struct builder *x, const struct expr *a, const struct expr *b)
+{
+    return build_op2(x, EXPR_MUL, a, b);
+}
+const struct expr *build_divide(struct builder *x, const struct expr *a, const struct expr *b)
+{
+    return build_op2(x, EXPR_DIV, a, b);
+}
+const struct expr *build_choose(struct builder *x, const struct expr *c, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, EXPR_SELECT, c, a, b);
+}
+
+/* Positions count so that the last query meets the last key: i = row + (n_k - n_q). */
+const struct expr *build_query_position(struct builder *x)
+{
+    return build_add(x, build_index_of(x, x->i), build_sub(x, build_size_of(x, x->j), build_size_of(x, x->i)));
+}
+
+const struct expr *build_head(struct builder *x)
+{
+    return build_add(x, build_mul(x, build_index_of(x, x->kv), build_size_of(x, x->member)), build_index_of(x, x->member));
+}
+
+/* A parameter or table, once: the value that is there already when a step asks for it again. */
+int build_param(struct builder *x, const char *name, int rank, const int *axes)
+{
+    return build_random(x, name, ORIGIN_LEARNED, rank, axes);
+}
+
+int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes)
+{
+    for (int v = 0; v < x->g->values; v++)
+        if (x->g->value[v].op == GRAPH_PARAM && strcmp(x->g->value[v].name, name) == 0) return v;
+    return graph_random(x->g, name, origin, rank, axes);
+}
+
+int build_table(struct builder *x, const char *name, int axis, const double *data)
+{
+    size_t bytes = (size_t)x->m->axis[axis].extent * sizeof *data;
+    int same = 1;
+    const char *unique = name;
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        if (value->op != GRAPH_TABLE || strncmp(value->name, name, strlen(name)) != 0) continue;
+        if (memcmp(value->data, data, bytes) == 0) return v;
+        unique = arena_printf(x->m->arena, "%s_%d", name, ++same);
+    }
+    return graph_table(x->g, unique, 1, &axis, data);
+}
+
+void build_not_yet(struct builder *x, struct position at, const char *what)
+{
+    diagnostics_error(x->diagnostics, at, "%s is not compiled yet", what);
+}
+
+const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block)
+{
+    const struct expr *size = build_integer(x, block);
+    return build_divide(x, build_sub(x, position, build_op2(x, EXPR_FLOORMOD, position, size)), size);
+}
+
+/* ---- values ---- */
+
+int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values, const struct expr *e)
+{
+    struct ref refs[MAX_OPERANDS];
+    for (int k = 0; k < count; k++) refs[k] = graph_ref(x->g, values[k], NULL);
+    int axes[MAX_RANK];
+    for (int k = 0; k < rank; k++) axes[k] = like->axes[k];
+    return graph_map(x->g, rank, axes, count, refs, e);
+}
+
+int build_row_sum(struct builder *x, int v)
+{
+    struct value like = x->g->value[v];
+    return graph_reduce(x->g, FOLD_SUM, 0, like.rank - 1, like.axes, graph_ref(x->g, v, NULL), NULL);
+}
+
+struct ref build_at(struct builder *x, int v, int axis)
+{
+    struct ref r = graph_ref(x->g, v, NULL);
+    r.sub[r.rank - 1] = build_index_of(x, axis);
+    return r;
+}
+
+int build_contract(struct builder *x, int v, int axis, int matrix, int result)
+{
+    struct value like = x->g->value[v];
+    struct ref left = build_at(x, v, axis);
+    like.axes[like.rank - 1] = result;
+    return graph_contract(x->g, like.rank, like.axes, left, graph_ref(x->g, matrix, NULL), NULL);
+}
+
+int build_axis(struct builder *x, const char *name, int64_t extent)
+{
+    int axis = module_find_axis(x->m, name);
+    return axis >= 0 ? axis : module_axis(x->m, name, SIZE_CONSTANT, extent);
+}
+
+int build_unit_rows(struct builder *x, int v, double eps)
+{
+    struct value like = x->g->value[v];
+    int total = build_row_sum(x, build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
+    const struct expr *squares = build_add(x, build_operand(x, 0), build_real(x, eps)),
+                      *inverse = build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, squares));
+    if (eps == 0) inverse = build_choose(x, build_op2(x, EXPR_EQ, squares, build_real(x, 0)), build_real(x, 0), inverse);
+    int scale = build_map_over(x, &like, like.rank - 1, 1, &total, inverse);
+    return build_map_over(x, &like, like.rank, 2, (int[]){v, scale}, build_mul(x, build_operand(x, 0), build_operand(x, 1)));
+}
+
+int build_layernorm(struct builder *x, int v, double eps, const char *affine)
+{
+    struct value like = x->g->value[v];
+    const struct expr *share = build_real(x, 1.0 / (double)x->m->axis[like.axes[like.rank - 1]].extent);
+    int total = build_row_sum(x, v);
+    int centred = build_map_over(x, &like, like.rank, 2, (int[]){v, total}, build_sub(x, build_operand(x, 0), build_mul(x, build_operand(x, 1), share)));
+    int square = build_map_over(x, &like, like.rank, 1, &centred, build_mul(x, build_operand(x, 0), build_operand(x, 0)));
+    int variance = build_row_sum(x, square);
+    const struct expr *deviation = build_op1(x, EXPR_SQRT, build_add(x, build_mul(x, build_operand(x, 0), share), build_real(x, eps)));
+    int inverse = build_map_over(x, &like, like.rank - 1, 1, &variance, build_divide(x, build_real(x, 1), deviation));
+    const struct expr *e = build_mul(x, build_operand(x, 0), build_operand(x, 1));
+    if (!affine) return build_map_over(x, &like, like.rank, 2, (int[]){centred, inverse}, e);
+    int weight = build_param(x, arena_printf(x->m->arena, "%s.weight", affine), 1, &like.axes[like.rank - 1]);
+    int bias = build_param(x, arena_printf(x->m->arena, "%s.bias", affine), 1, &like.axes[like.rank - 1]);
+    return build_map_over(x, &like, like.rank, 4, (int[]){centred, inverse, weight, bias},
+                          build_add(x, build_mul(x, e, build_operand(x, 2)), build_operand(x, 3)));
+}

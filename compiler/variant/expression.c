@@ -1,0 +1,107 @@
+/* The user's expressions in the graph. Comparisons of i and j take the form that the builder gives them for the masks it knows, so that the passes
+   treat j <= i, i - j >= 0 and fabs(i - j) <= 8 as they treat causal and window. */
+#include "../compiler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INDEX_I, INDEX_J, INDEX_H };
+static const int64_t MOST_CONSTANT = INT64_C(1) << 40;
+
+/* i * i + j * j + constant */
+struct line {
+    int64_t i, j, constant;
+};
+
+/* Adds `times` e; false when it is not a line, or one of numbers that may overflow. */
+static bool add_line(const struct expr *e, int64_t times, struct line *out)
+{
+    if (llabs(times) > 1000) return false;
+    switch ((int)e->op) {
+    case EXPR_INDEX:
+        if (e->integer == INDEX_H) return false;
+        *(e->integer == INDEX_I ? &out->i : &out->j) += times;
+        return true;
+    case EXPR_INT:
+        if (e->integer > MOST_CONSTANT || e->integer < -MOST_CONSTANT) return false;
+        out->constant += times * e->integer;
+        return llabs(out->constant) <= MOST_CONSTANT;
+    case EXPR_NEG: return add_line(e->arg[0], -times, out);
+    case EXPR_ADD: return add_line(e->arg[0], times, out) && add_line(e->arg[1], times, out);
+    case EXPR_SUB: return add_line(e->arg[0], times, out) && add_line(e->arg[1], -times, out);
+    case EXPR_MUL: return e->arg[1]->op == EXPR_INT && llabs(e->arg[1]->integer) <= 1000 && add_line(e->arg[0], times * e->arg[1]->integer, out);
+    default: return false;
+    }
+}
+
+/* sign * (i * i + constant), of the position of the query */
+static const struct expr *query_line(struct builder *x, const struct line *l, int64_t sign)
+{
+    const struct expr *i = build_query_position(x);
+    int64_t factor = sign * l->i;
+    if (factor != 1) i = build_mul(x, i, build_integer(x, factor));
+    return build_add(x, i, build_integer(x, sign * l->constant));
+}
+
+static const struct expr *copy(struct builder *x, const struct expr *e, const struct expr *s);
+
+/* a <= b, or a < b, of integers; NULL when it has no better form than it was written in. */
+static const struct expr *compare(struct builder *x, const struct expr *a, const struct expr *b, bool strict)
+{
+    struct module *m = x->m;
+    if (a->op == EXPR_ABS && b->op == EXPR_INT && llabs(b->integer) < MOST_CONSTANT) {
+        /* in the expression's own terms: the difference is compared twice */
+        struct line l = {0, 0, 0};
+        int64_t most = b->integer - strict;
+        if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
+        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* -most <= l, l <= most: both as something + most >= 0 */
+        low.constant += most;
+        high.constant += most;
+        const struct line *lines[] = {&low, &high};
+        const struct expr *both = NULL, *j = build_index_of(x, x->j);
+        for (int k = 0; k < 2; k++) { /* the lower bound of j first, as a window has it */
+            const struct line *one = lines[(k == 0) == (low.j == 1) ? 0 : 1];
+            const struct expr *bound = one->j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, one, 1)) : build_op2(x, EXPR_LE, query_line(x, one, -1), j);
+            both = both ? expr_make(m, EXPR_AND, both, bound, NULL) : bound;
+        }
+        return both;
+    }
+    struct line l = {0, 0, -(int64_t)strict}; /* >= 0 */
+    if (!add_line(b, 1, &l) || !add_line(a, -1, &l) || l.i == 0 || llabs(l.j) != 1) return NULL;
+    const struct expr *j = build_index_of(x, x->j);
+    return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
+}
+
+static const struct expr *copy(struct builder *x, const struct expr *e, const struct expr *s)
+{
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return s;
+    case EXPR_INDEX: return e->integer == INDEX_I ? build_query_position(x) : e->integer == INDEX_J ? build_index_of(x, x->j) : build_head(x);
+    case EXPR_INT: return build_integer(x, e->integer);
+    case EXPR_REAL: return s ? build_real(x, e->real) : expr_real(x->m, e->real); /* masks are decided in double */
+    case EXPR_LT:
+    case EXPR_LE:
+        if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
+            const struct expr *better = compare(x, e->arg[0], e->arg[1], e->op == EXPR_LT);
+            if (better) return better;
+        }
+        break;
+    default: break;
+    }
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = copy(x, e->arg[k], s);
+    return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
+}
+
+const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s)
+{
+    x->at = e->at;
+    return copy(x, e->value, s);
+}
+
+const struct expr *build_condition(struct builder *x, const struct expression *e)
+{
+    x->at = e->at;
+    return copy(x, e->value, NULL);
+}

@@ -1,0 +1,120 @@
+/* The weight of (i, j) before the mask, as the spec's similarity says. */
+#include "../compiler.h"
+
+#include <math.h>
+
+/* ---- similarity: the weight of (i, j) before the mask ---- */
+
+/* The slopes of the ALiBi paper for any number of heads: 2^(-8(h+1)/n) for the first n = 2^floor(log2 H) heads, then those of 2n in between. */
+static const struct expr *alibi_slope(struct builder *x)
+{
+    const struct expr *heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)), *h = build_head(x);
+    const struct expr *log2_heads = build_mul(x, build_op1(x, EXPR_LOG, build_add(x, heads, build_real(x, 0.5))), build_real(x, 1 / log(2)));
+    const struct expr *n = build_op1(x, EXPR_EXP2, build_op1(x, EXPR_FLOOR, log2_heads));
+    const struct expr *low = build_divide(x, build_add(x, h, build_real(x, 1)), n);
+    const struct expr *high = build_divide(x, build_add(x, build_mul(x, build_sub(x, h, n), build_real(x, 2)), build_real(x, 1)),
+                                           build_mul(x, n, build_real(x, 2)));
+    return build_op1(x, EXPR_EXP2, build_mul(x, build_choose(x, build_op2(x, EXPR_LT, h, n), low, high), build_real(x, -8)));
+}
+
+static const struct expr *logit(struct builder *x, const struct expr *s, struct ref *refs, int *count)
+{
+    const struct similarity *o = &x->spec->similarity;
+    double scale = o->has_scale ? o->scale : o->compatibility == COMPATIBILITY_ADDITIVE ? 1 : 1 / sqrt((double)x->spec->head_dim);
+    const struct expr *l = build_mul(x, s, build_real(x, o->has_cap ? scale / o->cap : scale));
+    if (o->has_cap) l = build_mul(x, build_op1(x, EXPR_TANH, l), build_real(x, o->cap));
+    switch (o->bias) {
+    case BIAS_NONE: break;
+    case BIAS_ALIBI: {
+        const struct expr *distance = build_op1(x, EXPR_ABS, build_sub(x, build_query_position(x), build_index_of(x, x->j)));
+        l = build_sub(x, l, build_mul(x, alibi_slope(x), distance));
+        break;
+    }
+    case BIAS_DENSE: {
+        int bias = build_param(x, "bias", 4, (int[]){x->kv, x->member, x->i, x->j});
+        refs[*count] = graph_ref(x->g, bias, NULL);
+        l = build_add(x, l, build_operand(x, (*count)++));
+        break;
+    }
+    }
+    return o->modify ? build_expression(x, o->modify, l) : l;
+}
+
+static const struct expr *polynomial_square(struct builder *x, const struct expr *s, struct ref *refs, int *count)
+{
+    const struct similarity *o = &x->spec->similarity;
+    int array = -1;
+    if (!o->coefficients) {
+        int c = module_axis(x->m, "a", SIZE_CONSTANT, o->degree + 1);
+        array = build_param(x, "coefficients", 1, &c);
+    }
+    const struct expr *sum = NULL; /* Horner's scheme */
+    for (int64_t t = o->degree; t >= 0; t--) {
+        const struct expr *a;
+        if (o->coefficients)
+            a = build_real(x, o->coefficients[t]);
+        else {
+            refs[*count] = graph_ref(x->g, array, NULL);
+            refs[*count].sub[0] = build_integer(x, t);
+            a = build_operand(x, (*count)++);
+        }
+        sum = sum ? build_add(x, build_mul(x, sum, s), a) : a;
+    }
+    return build_mul(x, sum, sum);
+}
+
+/* v . tanh(q Wq + k Wk) for every pair. */
+static int additive(struct builder *x, int q, int k)
+{
+    int a = build_axis(x, "a", x->spec->similarity.hidden), pair[] = {x->b, x->kv, x->member, x->i, x->j, a};
+    int wq = build_param(x, "compatibility.wq", 2, (int[]){x->d, a}), wk = build_param(x, "compatibility.wk", 2, (int[]){x->d, a});
+    int v = build_param(x, "compatibility.v", 1, &a);
+    int left = build_contract(x, q, x->d, wq, a), right = build_contract(x, k, x->d, wk, a);
+    struct ref refs[3] = {graph_ref(x->g, left, NULL), graph_ref(x->g, right, NULL), graph_ref(x->g, v, NULL)};
+    const struct expr *hidden = build_op1(x, EXPR_TANH, build_add(x, build_operand(x, 0), build_operand(x, 1)));
+    return build_row_sum(x, graph_map(x->g, 6, pair, 3, refs, build_mul(x, hidden, build_operand(x, 2))));
+}
+
+int build_weights(struct builder *x, int q, int k)
+{
+    const struct similarity *o = &x->spec->similarity;
+    x->at = o->at;
+    int pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    struct ref left = graph_ref(x->g, q, NULL), right = graph_ref(x->g, k, NULL);
+    switch (o->kind) {
+    case SIMILARITY_SOFTMAX:
+        if (o->compatibility == COMPATIBILITY_MULTIPLICATIVE) {
+            int c = module_axis(x->m, "c", SIZE_CONSTANT, x->spec->head_dim);
+            int w = build_param(x, "compatibility.w", 2, (int[]){x->d, c});
+            int turned = graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, c}, left, graph_ref(x->g, w, NULL), NULL);
+            left = graph_ref(x->g, turned, NULL);
+            right.sub[right.rank - 1] = build_index_of(x, c);
+        }
+        break;
+    case SIMILARITY_POLYNOMIAL: break;
+    case SIMILARITY_POLYNOMIAL_SQUARE:
+        if (!o->coefficients && o->degree + 2 > MAX_OPERANDS) {
+            diagnostics_error(x->diagnostics, o->at, "polynomial_square of degree over %d with coefficients as a parameter is not compiled yet",
+                              MAX_OPERANDS - 2);
+            return -1;
+        }
+        break;
+    case SIMILARITY_POLYSKETCH: return build_sketched(x, q, k);
+    case SIMILARITY_LINEAR: return build_linear(x, q, k);
+    case SIMILARITY_CUSTOM: break;
+    }
+    bool hidden = o->kind == SIMILARITY_SOFTMAX && o->compatibility == COMPATIBILITY_ADDITIVE;
+    int s = hidden ? additive(x, q, k) : graph_contract(x->g, 5, pair, left, right, NULL);
+    struct ref refs[MAX_OPERANDS] = {graph_ref(x->g, s, NULL)};
+    int count = 1;
+    const struct expr *w = build_operand(x, 0);
+    if (o->kind == SIMILARITY_SOFTMAX)
+        w = build_op1(x, EXPR_EXP, logit(x, w, refs, &count));
+    else if (o->kind == SIMILARITY_CUSTOM)
+        w = build_expression(x, o->weight, w);
+    else if (o->kind == SIMILARITY_POLYNOMIAL)
+        w = expr_power(x->m, build_add(x, build_mul(x, w, build_real(x, 1 / o->beta)), build_real(x, o->alpha / o->beta)), o->degree);
+    else
+        w = polynomial_square(x, w, refs, &count);
+    return graph_map(x->g, 5, pair, count, refs, w);
+}
