@@ -3,19 +3,6 @@
 
 #include <stdlib.h>
 
-const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw)
-{
-    struct draw *known = m->draws;
-    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto)) known = known->next;
-    if (!known) {
-        known = arena_alloc(m->arena, sizeof *known);
-        *known = draw;
-        known->next = m->draws;
-        m->draws = known;
-    }
-    return expr_intern(m, (struct expr){.op = EXPR_DRAWN, .type = TYPE_BOOL, .arg = {a, b, among}, .draw = known});
-}
-
 /* Vigna's splitmix64, one step from x. */
 static uint64_t splitmix64(uint64_t x)
 {

@@ -450,3 +450,76 @@ double expr_eval(const struct expr *e, const struct environment *env)
 #undef R
     return 0;
 }
+
+const char *expr_infix(enum expr_op op)
+{
+    switch ((int)op) {
+    case EXPR_ADD: return "+";
+    case EXPR_SUB: return "-";
+    case EXPR_MUL: return "*";
+    case EXPR_DIV: return "/";
+    case EXPR_MOD: return "%";
+    case EXPR_LT: return "<";
+    case EXPR_LE: return "<=";
+    case EXPR_EQ: return "==";
+    case EXPR_NE: return "!=";
+    case EXPR_AND: return "&&";
+    case EXPR_OR: return "||";
+    default: return NULL;
+    }
+}
+
+const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw)
+{
+    struct draw *known = m->draws;
+    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto)) known = known->next;
+    if (!known) {
+        known = arena_alloc(m->arena, sizeof *known);
+        *known = draw;
+        known->next = m->draws;
+        m->draws = known;
+    }
+    return expr_intern(m, (struct expr){.op = EXPR_DRAWN, .type = TYPE_BOOL, .arg = {a, b, among}, .draw = known});
+}
+
+struct id_name {
+    const char *name;
+    struct id_name *next;
+};
+
+const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to)
+{
+    struct id_name *known = m->id_names;
+    while (known && strcmp(known->name, name) != 0) known = known->next;
+    if (!known) {
+        known = arena_alloc(m->arena, sizeof *known);
+        known->name = arena_copy(m->arena, name);
+        known->next = m->id_names;
+        m->id_names = known;
+    }
+    return expr_intern(m, (struct expr){.op = op, .type = TYPE_INT, .arg = {b, x, to}, .name = known->name});
+}
+
+static bool reads_here(const struct expr *e)
+{
+    return e->op == EXPR_ID || e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID;
+}
+
+bool expr_reads_ids(const struct expr *e)
+{
+    return expr_has(e, EXPR_ID) || expr_has(e, EXPR_LEAST_ID) || expr_has(e, EXPR_MOST_ID);
+}
+
+const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name), const void *program)
+{
+    if (!e) return NULL;
+    const char *unknown = reads_here(e) && !known(program, e->name) ? e->name : NULL;
+    for (int k = 0; k < expr_arity(e->op) && !unknown; k++) unknown = expr_unknown_ids(e->arg[k], known, program);
+    return unknown;
+}
+
+bool expr_integer_only(enum expr_op op, int argument)
+{
+    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_LEAST_ID || op == EXPR_MOST_ID || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND ||
+           op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
+}

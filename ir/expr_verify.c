@@ -18,12 +18,6 @@ uint32_t ref_axes(const struct ref *r)
     return axes;
 }
 
-bool expr_integer_only(enum expr_op op, int argument)
-{
-    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_LEAST_ID || op == EXPR_MOST_ID || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND ||
-           op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
-}
-
 static const char *leaf_check(struct module *m, const struct expr *e, const struct allowed *allowed)
 {
     if (e->op == EXPR_OPERAND) {

@@ -3,42 +3,6 @@
 
 #include <string.h>
 
-struct id_name {
-    const char *name;
-    struct id_name *next;
-};
-
-const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to)
-{
-    struct id_name *known = m->id_names;
-    while (known && strcmp(known->name, name) != 0) known = known->next;
-    if (!known) {
-        known = arena_alloc(m->arena, sizeof *known);
-        known->name = arena_copy(m->arena, name);
-        known->next = m->id_names;
-        m->id_names = known;
-    }
-    return expr_intern(m, (struct expr){.op = op, .type = TYPE_INT, .arg = {b, x, to}, .name = known->name});
-}
-
-static bool reads_here(const struct expr *e)
-{
-    return e->op == EXPR_ID || e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID;
-}
-
-bool expr_reads_ids(const struct expr *e)
-{
-    return expr_has(e, EXPR_ID) || expr_has(e, EXPR_LEAST_ID) || expr_has(e, EXPR_MOST_ID);
-}
-
-const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name), const void *program)
-{
-    if (!e) return NULL;
-    const char *unknown = reads_here(e) && !known(program, e->name) ? e->name : NULL;
-    for (int k = 0; k < expr_arity(e->op) && !unknown; k++) unknown = expr_unknown_ids(e->arg[k], known, program);
-    return unknown;
-}
-
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys)
 {
     if (ids->arrays == MAX_IDS) return;

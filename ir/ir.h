@@ -269,6 +269,8 @@ const char *module_check(struct module *m);
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
 bool name_is_plain(const char *name);                   /* letters, digits, _ and . */
 bool expr_integer_only(enum expr_op op, int argument); /* this argument of the operation may not be real */
+/* The sign of a binary operator as C has it, or NULL. */
+const char *expr_infix(enum expr_op op);
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
 

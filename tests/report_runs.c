@@ -1,5 +1,9 @@
 /* Pages of tune_report for tests/report: report_runs NAME writes one on standard output. The runs are fixed, or a search that is simulated. */
-#include "compiler/tune.h"
+#include "compiler/support/support.h"
+#include "compiler/tune/report.h"
+#include "compiler/tune/result.h"
+#include "compiler/tune/space.h"
+#include "compiler/tune/store/store.h"
 
 #include <math.h>
 #include <string.h>

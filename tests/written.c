@@ -1,5 +1,6 @@
 /* Prints a file that is written from the compiler's tables and checked in: written NAME. Without a name, the names. */
-#include "compiler/command_line.h"
+#include "compiler/manual/manual.h"
+#include "compiler/support/support.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Integer expressions over the current ranges of axes, as sums: a weight for every axis, terms that are no sums but that are known to grow with what
    they hold (the numbers of blocks) or to stay between constants (remainders), and a rest without indices. */
-#include "../compiler.h"
+#include "analysis.h"
 
 #include <stdlib.h>
 

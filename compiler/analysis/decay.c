@@ -1,6 +1,6 @@
 /* Weights that fall by the same factor from key to key: what is base^(distance of query and key), times something of the query alone and something
    of the key alone, however it was written. */
-#include "../compiler.h"
+#include "analysis.h"
 
 #include <math.h>
 

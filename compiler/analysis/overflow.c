@@ -1,5 +1,8 @@
 /* Exponentials in the user's expressions that may overflow: those of an unbounded argument that the stabilise pass could not make relative to a maximum. */
-#include "../compiler.h"
+#include "analysis.h"
+#include "../expression/expression.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
 
 #include <float.h>
 #include <math.h>
@@ -36,10 +39,10 @@ static bool has_loose_exponential(const struct graph *g, const struct value *v, 
 }
 
 /* Whether a kernel has an exponential that nothing keeps small. */
-static bool any_loose(const struct product *p)
+static bool any_loose(const struct compilation *const *compilation, int compilations)
 {
-    for (int c = 0; c < p->compilations; c++) {
-        const struct graph *g = p->compilation[c]->graph;
+    for (int c = 0; c < compilations; c++) {
+        const struct graph *g = compilation[c]->graph;
         for (int v = 0; v < g->values; v++)
             if (g->value[v].op == GRAPH_MAP && has_loose_exponential(g, &g->value[v], g->value[v].expr)) return true;
     }
@@ -140,12 +143,11 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
                      bound);
 }
 
-void product_warn(const struct product *p, const struct options *o)
+void overflow_warn(const struct spec *spec, const struct graph *meaning, const struct compilation *const *compilation, int compilations, struct diagnostics *d)
 {
-    const struct similarity *s = &p->spec->similarity;
-    if (o->quiet || (!s->weight && !s->modify) || !any_loose(p)) return;
-    struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
-    if (s->weight) warn_expression(p->arena, s->weight, true, product_most(p->graph), p->spec->dtype, d);
-    if (s->modify) warn_expression(p->arena, s->modify, false, INFINITY, p->spec->dtype, d);
-    diagnostics_flush(d, stderr, o->color);
+    const struct similarity *s = &spec->similarity;
+    struct arena *arena = meaning->module->arena;
+    if ((!s->weight && !s->modify) || !any_loose(compilation, compilations)) return;
+    if (s->weight) warn_expression(arena, s->weight, true, product_most(meaning), spec->dtype, d);
+    if (s->modify) warn_expression(arena, s->modify, false, INFINITY, spec->dtype, d);
 }

@@ -1,6 +1,6 @@
 /* Which keys a conjunction of conditions leaves, in periods: found from those of its conditions that repeat themselves along queries and keys, i.e. that
    depend on them only through remainders. What is found is tried out, residue by residue. */
-#include "../compiler.h"
+#include "analysis.h"
 
 #include <stdlib.h>
 #include <string.h>

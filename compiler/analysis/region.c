@@ -1,6 +1,6 @@
 /* Which indices of an axis a region reaches from the current ranges of the other axes, and which are in it wholly: unions of ranges, solved from its
    comparisons. What is not understood is taken to reach everything and to be whole nowhere. */
-#include "../compiler.h"
+#include "analysis.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The range of a real expression over positions, heads and sizes: between which numbers it stays whatever they are. Exponentials are above 0. */
-#include "../compiler.h"
+#include "analysis.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,14 @@
 /* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each spec has its turn, again and again, so that
    what disturbs the machine disturbs all of them; beside them stand the machine's peak and what the roofline expects. */
-#include "../bench.h"
-#include "../calls.h"
+#include "bench.h"
+#include "request.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../schedule/schedule.h"
+#include "../support/support.h"
+#include "../target/target.h"
+#include "../../runtime/attnrt.h"
 
 #include <errno.h>
 #include <math.h>
@@ -102,6 +109,7 @@ static void watch_end(struct running *r)
 }
 
 static void skip(struct running *r, struct bench_result *result, const char *format, ...) IR_PRINTF(3, 4);
+
 static void skip(struct running *r, struct bench_result *result, const char *format, ...)
 {
     va_list arguments;
@@ -153,7 +161,7 @@ static bool prepare(struct running *r, int point, int spec)
     double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();
     char one[32], two[32];
     if (bytes > free_bytes) {
-        skip(r, result, "its arrays and workspace take %s, and %s are free", bench_bytes(bytes, one, sizeof one), bench_bytes(free_bytes, two, sizeof two));
+        skip(r, result, "its arrays and workspace take %s, and %s are free", table_bytes(bytes, one, sizeof one), table_bytes(free_bytes, two, sizeof two));
         return false;
     }
     const struct compilation *c = product_choice(product, product_target_here(product), at->length);
@@ -167,7 +175,7 @@ static bool prepare(struct running *r, int point, int spec)
     double expected = expected_seconds(b, point, spec);
     if (expected > b->request.limit) {
         result->best = expected;
-        skip(r, result, "a call would take about %s, more than --limit", bench_seconds(expected, one, sizeof one));
+        skip(r, result, "a call would take about %s, more than --limit", table_seconds(expected, one, sizeof one));
         return false;
     }
     p->seconds = malloc(MOST_RUNS * sizeof *p->seconds);

@@ -1,65 +1,11 @@
 /* The options of attnc bench: lists of numbers, with ranges that double. */
-#include "../bench.h"
+#include "bench.h"
+#include "request.h"
+#include "../support/support.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char usual_lengths[] = "1k..8k";
-
-const char *count_read(const char *text, int64_t *value)
-{
-    char *end;
-    errno = 0;
-    long long n = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0;
-    if (n < 1 || errno) return NULL;
-    int64_t times = *end == 'k' ? 1 << 10 : *end == 'M' ? 1 << 20 : 1;
-    if (n > INT64_MAX / times) return NULL;
-    *value = n * times;
-    return end + (times > 1);
-}
-
-static bool add_length(struct lengths *out, int64_t length)
-{
-    int at = 0;
-    while (at < out->count && out->length[at] < length) at++;
-    if (at < out->count && out->length[at] == length) return true;
-    if (out->count == MOST_LENGTHS) return false;
-    memmove(out->length + at + 1, out->length + at, (size_t)(out->count - at) * sizeof *out->length);
-    out->length[at] = length;
-    out->count++;
-    return true;
-}
-
-const char *lengths_add(const char *at, struct lengths *out)
-{
-    const int64_t most = 1 << 26;
-    int64_t from = 0, to;
-    const char *end = count_read(at, &from);
-    bool good = end && from <= most;
-    to = from;
-    if (good && strncmp(end, "..", 2) == 0) {
-        end = count_read(end + 2, &to);
-        good = end && from <= to && to <= most;
-    }
-    for (int64_t n = from; good && n <= to; n *= 2) good = add_length(out, n);
-    return good ? end : NULL;
-}
-
-bool lengths_read(const struct options *o, const char *usual, struct lengths *out)
-{
-    const char *text = o->lengths ? o->lengths : usual, *at = text;
-    *out = (struct lengths){0};
-    for (;; at++) {
-        at = lengths_add(at, out);
-        if (!at || (*at && *at != ',')) {
-            complain(o, "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'", MOST_LENGTHS, text);
-            return false;
-        }
-        if (!*at) return true;
-    }
-}
 
 static bool threads_read(const struct options *o, struct bench_request *r)
 {
@@ -77,15 +23,6 @@ static bool threads_read(const struct options *o, struct bench_request *r)
     return true;
 }
 
-const char *heads_add(const char *at, struct bench_heads *h)
-{
-    const int64_t most = 1 << 20;
-    const char *end = count_read(at, &h->heads);
-    h->kv_heads = h->heads;
-    if (end && *end == '/') end = count_read(end + 1, &h->kv_heads);
-    return end && h->heads <= most && h->heads % h->kv_heads == 0 ? end : NULL;
-}
-
 bool heads_read(const struct options *o, struct bench_request *r)
 {
     const char *text = o->heads ? o->heads : "1";
@@ -101,33 +38,6 @@ bool heads_read(const struct options *o, struct bench_request *r)
         }
         if (!*at) return true;
     }
-}
-
-bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out)
-{
-    const char *end = text ? count_read(text, out) : "";
-    if (end && !*end && *out <= most) return true;
-    complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)most, text);
-    return false;
-}
-
-bool seconds_read(const struct options *o, const char *option, const char *text, double *out)
-{
-    if (!text) return true;
-    char *end;
-    double seconds = strtod(text, &end);
-    if (*text && !*end && strspn(text, "0123456789.eE+-") == strlen(text) && isfinite(seconds) && seconds >= 0) {
-        *out = seconds;
-        return true;
-    }
-    complain(o, "%s takes seconds, as in 0.5, not '%s'", option, text);
-    return false;
-}
-
-bool document_read(const struct options *o, int64_t *out)
-{
-    *out = 1000;
-    return one_number(o, "--document", o->document, INT64_C(1) << 40, out);
 }
 
 bool bench_request_read(const struct options *o, struct bench_request *r)

@@ -1,6 +1,9 @@
 /* Time against length as a picture: an SVG file with a curve for each spec, on logarithmic axes, each named at its right end. Colours follow the
    reader's light or dark scheme. What was too long to be measured is drawn in dashes where it is expected. */
-#include "../bench.h"
+#include "bench.h"
+#include "request.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -209,7 +212,7 @@ static void draw_names(const struct picture *p, const int *order)
         const struct curve *c = &p->curve[order[m]];
         int last = c->points - 1;
         char text[96], time[32], length[32], class[48];
-        bench_seconds(c->seconds[last], time, sizeof time);
+        table_seconds(c->seconds[last], time, sizeof time);
         length_name(c->length[last], length, sizeof length);
         snprintf(text, sizeof text, c->measured > last ? "%s at %s" : "%s at %s, expected", time, length);
         text_add(p->out, "<path class=\"s%d\" stroke-width=\"1\" opacity=\"0.6\" d=\"M%.1f,%.1f L%.1f,%.1f\"/>\n", order[m] % COLORS,

@@ -1,31 +1,14 @@
 /* What attnc bench found: as a table, as JSON, as comma-separated values. */
-#include "../bench.h"
-#include "../table.h"
+#include "bench.h"
+#include "request.h"
+#include "../cost/cost.h"
+#include "../host/host.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *bench_seconds(double seconds, char *text, size_t size)
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}};
-    int k = seconds >= 0.9995 ? 0 : seconds >= 0.9995e-3 ? 1 : 2;
-    double value = seconds / units[k].unit;
-    snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[k].name);
-    return text;
-}
-
-const char *bench_bytes(double bytes, char *text, size_t size)
-{
-    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int k = 0;
-    for (; k < 4 && bytes >= 999.5; k++) bytes /= 1024;
-    snprintf(text, size, "%.*f %s", k == 0 || bytes >= 99.95 ? 0 : bytes < 9.995 ? 2 : 1, bytes, names[k]);
-    return text;
-}
 
 /* ---- what a result says ---- */
 
@@ -51,7 +34,8 @@ static struct figures figures_of(const struct bench_result *r)
                             .memory_bound = memory};
 }
 
-bool bench_shaking(const struct bench_result *r)
+/* Whether the numbers are of a machine that did something else beside: its calls or its peak differ too much. */
+static bool bench_shaking(const struct bench_result *r)
 {
     return r->measured && (r->spread > SPREAD_MOST || r->peak_spread > SPREAD_MOST);
 }
@@ -59,31 +43,6 @@ bool bench_shaking(const struct bench_result *r)
 static bool told(const struct bench_result *r)
 {
     return r->measured || *r->skipped;
-}
-
-/* Its name, and where another spec has the same one the file. */
-static const char *label(const struct bench *b, int spec)
-{
-    for (int s = 0; s < b->specs; s++)
-        if (s != spec && strcmp(b->product[s]->spec->name, b->product[spec]->spec->name) == 0) return b->o->file[spec];
-    return b->product[spec]->spec->name;
-}
-
-static void heads_name(const struct bench_heads *h, struct text *out)
-{
-    text_add(out, "%lld", (long long)h->heads);
-    if (h->kv_heads != h->heads) text_add(out, "/%lld", (long long)h->kv_heads);
-}
-
-void bench_series_name(const struct bench *b, int spec, const struct bench_point *p, struct text *out)
-{
-    text_add(out, "%s", label(b, spec));
-    if (b->request.heads > 1) {
-        text_add(out, ", ");
-        heads_name(&p->heads, out);
-        text_add(out, " heads");
-    }
-    if (b->request.threads > 1) text_add(out, ", %d thread%s", p->threads, p->threads == 1 ? "" : "s");
 }
 
 /* ---- the table ---- */
@@ -99,24 +58,24 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
 {
     const struct bench_result *r = &p->result[spec], *first = &p->result[0];
     struct text heads = {0};
-    heads_name(&p->heads, &heads);
+    bench_heads_name(&p->heads, &heads);
     snprintf(line->cell[LENGTH], CELL, "%lld", (long long)p->length);
     snprintf(line->cell[HEADS], CELL, "%s", heads.data);
     text_free(&heads);
     snprintf(line->cell[THREADS], CELL, "%d", p->threads);
-    snprintf(line->cell[SPEC], CELL, "%s", label(b, spec));
+    snprintf(line->cell[SPEC], CELL, "%s", bench_label(b, spec));
     line->skipped = r->measured ? NULL : r->skipped;
     if (line->skipped) return;
     struct figures f = figures_of(r);
     snprintf(line->cell[FORM], CELL, "%s", r->form);
-    bench_seconds(r->median, line->cell[MEDIAN], CELL);
-    bench_seconds(r->best, line->cell[BEST], CELL);
+    table_seconds(r->median, line->cell[MEDIAN], CELL);
+    table_seconds(r->best, line->cell[BEST], CELL);
     if (r->runs > 1) snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MOST ? "! " : "", 100 * r->spread);
     snprintf(line->cell[GFLOPS], CELL, "%.1f", f.gflops);
     snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
-    bench_bytes(r->counts.bytes, line->cell[BYTES], CELL);
-    bench_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
+    table_bytes(r->counts.bytes, line->cell[BYTES], CELL);
+    table_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
     if (first->best > 0) snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
 }
 
@@ -148,7 +107,7 @@ static void print_table(const struct bench *b, struct text *out)
 {
     const struct bench_request *q = &b->request;
     char against[CELL];
-    snprintf(against, sizeof against, "x %.40s", label(b, 0));
+    snprintf(against, sizeof against, "x %.40s", bench_label(b, 0));
     const char *const title[COLUMNS] = {"length", "heads",   "threads", "spec",        "form",  "median",    "best",
                                         "spread", "GFLOP/s", "of peak", "of expected", "bytes", "workspace", against};
     const bool shown[COLUMNS] = {true,        q->heads > 1 || q->head[0].heads > 1, q->threads > 1, true, true, true, true, true, true, true, true, true, true,
@@ -187,7 +146,7 @@ static void print_table(const struct bench *b, struct text *out)
     text_add(out,
              "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
              "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
-             (long long)q->batch, bench_bytes((double)machine_cache(), against, sizeof against));
+             (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
     if (shaking) text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n", 100 * SPREAD_MOST);
     if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
     if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
@@ -214,7 +173,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int sp
     struct figures f = {0};
     if (!no) f = figures_of(r);
     const struct field all[FIELDS] = {
-        {"spec", WORD, .word = label(b, spec)},
+        {"spec", WORD, .word = bench_label(b, spec)},
         {"dtype", WORD, .word = dtype_name(s->dtype)},
         {"head_dim", WHOLE, .whole = s->head_dim},
         {"value_dim", WHOLE, .whole = s->value_dim},

@@ -1,5 +1,10 @@
 /* NAME.py: a Python module that calls the compiled kernel. What depends on the spec is written here, the rest is python_body.py. */
-#include "../graph_view.h"
+#include "binding.h"
+#include "../driver/driver.h"
+#include "../emit/emit.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../view/view.h"
 
 #include <string.h>
 

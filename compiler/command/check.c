@@ -1,7 +1,14 @@
 /* attnc check: the value of the spec's meaning in the float64 interpreter, against the interpreter after every pass and against the compiled
    kernel, on random arrays of several awkward sizes or of lengths that were asked for. Its last line is the verdict. */
-#include "../bench.h"
-
+#include "command_line.h"
+#include "../bench/bench.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../pass/pass.h"
+#include "../schedule/schedule.h"
+#include "../support/support.h"
+#include "../target/target.h"
+#include "../variant/variant.h"
 #include "../../runtime/attnrt.h"
 
 #include <fenv.h>
@@ -51,6 +58,7 @@ struct checking {
 };
 
 static void say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);
+
 static void say(const struct checking *c, const char *format, ...)
 {
     if (c->o->quiet) return;

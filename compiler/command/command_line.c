@@ -1,8 +1,11 @@
 /* The rows of command_line.def as tables, and the words that options take. */
-#include "../command_line.h"
-#include "../knobs.h"
-#include "../spec.h"
-#include "../tune.h"
+#include "command.h"
+#include "../driver/driver.h"
+#include "../pass/pass.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../target/target.h"
+#include "../tune/search/search.h"
 
 #include <string.h>
 
@@ -12,17 +15,17 @@
 
 const struct output_row output_rows[OUTPUTS] = {
 #define OUTPUT(name, says) {#name, says},
-#include "../command_line.def"
+#include "command_line.def"
 };
 
 const struct command_row command_rows[COMMANDS] = {
 #define COMMAND(name, operands, synopsis, says, more) {#name, synopsis, says, more, OPERANDS_##operands},
-#include "../command_line.def"
+#include "command_line.def"
 };
 
 const struct switch_row switch_rows[] = {
 #define OPTION(name, argument, value, commands, elsewhere, says) {name, argument, says, VALUE_##value, commands, elsewhere},
-#include "../command_line.def"
+#include "command_line.def"
 };
 const int switch_row_count = (int)(sizeof switch_rows / sizeof *switch_rows);
 

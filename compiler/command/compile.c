@@ -1,5 +1,12 @@
 /* attnc SPEC.yaml…: writes the C and the header of every spec, and what else --emit asks for. */
-#include "../command_line.h"
+#include "command.h"
+#include "command_line.h"
+#include "../binding/binding.h"
+#include "../driver/driver.h"
+#include "../expression/expression.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../view/view.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,16 @@
 /* attnc explain: what the compiler understood and chose, and what it costs. */
-#include "../bench.h"
-#include "../knobs.h"
+#include "command.h"
+#include "command_line.h"
+#include "../analysis/analysis.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../emit/emit.h"
+#include "../expression/expression.h"
+#include "../host/host.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +21,14 @@ static void section(const char *title)
 }
 
 /* One range a line. `every`: those that all queries of the tile see. */
-static void print_ranges(struct emitter *x, const struct stmt *s, bool every)
+static void print_ranges(const struct compilation *c, const struct stmt *s, bool every)
 {
     for (int k = 0; k < s->ranges; k++) {
         const struct range *r = &s->range[k];
-        printf("    from %s up to (not with) %s", emit_integer(x, r->from), emit_integer(x, r->to));
+        printf("    from %s up to (not with) %s", emit_bound(c, r->from), emit_bound(c, r->to));
         const struct expr *position;
         int64_t keys = 1;
-        if (r->drawn && floor_quotient(x->m, r->drawn->arg[1], &position, &keys))
+        if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys))
             printf(", of these the blocks of %lld keys drawn for %s block of queries, %lld for each, from seed %llu", (long long)keys, every ? "every" : "some",
                    (long long)r->drawn->draw->count, (unsigned long long)r->drawn->draw->seed);
         printf("\n");
@@ -26,9 +36,9 @@ static void print_ranges(struct emitter *x, const struct stmt *s, bool every)
 }
 
 /* Which keys of every period the loop takes, or which queries share a tile. */
-static void print_period(struct emitter *x, const struct stmt *s)
+static void print_period(const struct compilation *c, const struct stmt *s)
 {
-    const char *phase = emit_integer(x, s->phase);
+    const char *phase = emit_bound(c, s->phase);
     long long period = (long long)s->period, last = (long long)s->run - 1;
     if (s->parallel)
         printf("  a tile has queries that are %lld positions apart, which see the same keys\n", period);
@@ -41,22 +51,21 @@ static void print_period(struct emitter *x, const struct stmt *s)
 
 static void print_loops(const struct compilation *c, const struct stmt *s)
 {
-    struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module};
     for (; s; s = s->next) {
         const char *axis = s->op == LOOPS_FOR ? c->loops->module->axis[s->axis].name : "";
         if (s->op == LOOPS_FOR && s->ranges) {
             printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis, (long long)s->step);
-            print_ranges(&x, s, false);
+            print_ranges(c, s, false);
         } else if (s->op == LOOPS_FOR && s->step > 1 && !s->parallel) {
-            printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
-            printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
+            printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_bound(c, s->from));
+            printf("  up to (not with) %s, %lld at a time\n", emit_bound(c, s->to), (long long)s->step);
         }
-        if (s->period) print_period(&x, s);
-        if (s->when) printf("  a tile of keys is left out unless %s\n", emit_integer(&x, s->when));
-        if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
+        if (s->period) print_period(c, s);
+        if (s->when) printf("  a tile of keys is left out unless %s\n", emit_bound(c, s->when));
+        if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_bound(c, s->where));
         if (s->op == LOOPS_IF && s->ranges) {
             printf("  a tile of keys is tested against the mask only if it is not wholly in the union of\n");
-            print_ranges(&x, s, true);
+            print_ranges(c, s, true);
         }
         print_loops(c, s->body);
     }
@@ -195,7 +204,7 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
         printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops,
                counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
-        printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? bench_seconds(seconds, time, sizeof time) : "");
+        printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
     printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and bytes are of all visited pairs, of which\n"

@@ -1,6 +1,7 @@
 /* `attnc COMMAND --help`: a page for each command, from the rows of command_line.def. */
-#include "../command_line.h"
-#include "../tune.h"
+#include "command.h"
+#include "command_line.h"
+#include "../tune/search/search.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* `attnc list` and `attnc show NAME`: the specs that come with attnc. */
-#include "../compiler.h"
+#include "command_line.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
 
 #include <string.h>
 

@@ -1,5 +1,12 @@
 /* The command line of attnc. */
-#include "../command_line.h"
+#include "command.h"
+#include "command_line.h"
+#include "../bench/bench.h"
+#include "../pass/pass.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
+#include "../tune/tune.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +43,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
 /* In the order of command_line.def. */
 static int (*const run[COMMANDS])(const struct options *) = {
 #define COMMAND(name, operands, synopsis, says, more) command_##name,
-#include "../command_line.def"
+#include "command_line.def"
 };
 
 /* The names of options, or of the commands that have one. NULL-ended. */
@@ -248,6 +255,7 @@ static int parse(struct options *o, enum command_number command, int count, char
         if (strcmp(name, "--emit") == 0) {
             o->emit = 0;
             if (!each(o, name, value, emit_item)) return STATUS_USAGE;
+            o->python = o->emit & 1U << OUTPUT_py;
         } else if (strcmp(name, "--target") == 0) {
             o->targets = 0;
             o->named_targets = true;

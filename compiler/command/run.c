@@ -1,6 +1,9 @@
 /* attnc run: a spec's kernel at work on arrays from .npy files. */
-#include "../compiler.h"
-
+#include "command_line.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
 #include "../../runtime/attnrt.h"
 
 #include <errno.h>

@@ -2,8 +2,10 @@
    useful ones; work and bytes are those of all that the loops visit.
    A product counts a multiplication and an addition for every pair of query and key that its mask lets meet and that uses it, or for every key or
    query; the sum of carried features counts as one more column of the state; features that are equal count once. Maps count as scalar operations. */
-#include "../compiler.h"
-
+#include "cost.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
 #include "../../runtime/attnrt.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* The cost model: work in units of a FLOP of a product that fills the machine. From it follow the length where the linear form overtakes the
    quadratic one, and the length of a chunk where the spec leaves it open. */
-#include "../knobs.h"
+#include "cost.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
 
 /* What a scalar operation of a map costs, an exponential or the like, an element of a state when a chunk is folded into it, and where a
    state is the sum of some recent chunks, of each of these. Measured on a
@@ -159,7 +161,7 @@ const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || length_of_chunk(x->linear) < 1) return "it has no linear form with chunks";
     if (!x->linear->open_chunk) return "'block' and the mask say how long its chunks are";
-    knob_values(knob, (int64_t)length_of_chunk(x->linear), 5, (const int64_t[]){32, 64, 128, 256, 512});
+    knob_set_values(knob, (int64_t)length_of_chunk(x->linear), 5, (const int64_t[]){32, 64, 128, 256, 512});
     return NULL;
 }
 
@@ -168,8 +170,8 @@ const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";
     if (x->keys)
-        knob_values(knob, x->form->linear ? 1 : NEVER, 2, (const int64_t[]){1, NEVER});
+        knob_set_values(knob, x->form->linear ? 1 : NEVER, 2, (const int64_t[]){1, NEVER});
     else
-        knob_values(knob, x->crossover, 2, (const int64_t[]){1, NEVER});
+        knob_set_values(knob, x->crossover, 2, (const int64_t[]){1, NEVER});
     return NULL;
 }

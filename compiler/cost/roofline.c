@@ -1,6 +1,8 @@
 /* The roofline (Williams, Waterman and Patterson, 2009): a call takes as long as its work at the peak, or as its bytes at the bandwidth, whichever is
    longer. Work is that of the cost model, so that an exponential counts as much as it takes. */
-#include "../compiler.h"
+#include "cost.h"
+#include "../schedule/schedule.h"
+#include "../target/target.h"
 
 /* What products of kernels reach of a peak of multiply-adds on registers alone. */
 static const double PRODUCT_SHARE = 0.85;

@@ -1,7 +1,7 @@
 /* What the loops of a call visit: the tiles of keys that each tile of queries meets, by the bounds that the loops themselves have. Nothing is computed, and
    where there are very many tiles of queries some stand for their neighbours. */
-#include "../compiler.h"
-
+#include "cost.h"
+#include "../analysis/analysis.h"
 #include "../../runtime/attnrt.h"
 
 #include <stdlib.h>

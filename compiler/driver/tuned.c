@@ -1,5 +1,9 @@
 /* --tuned: the schedule of SPEC.yaml from SPEC.tuned.yaml, and whether the two mean the same. */
-#include "../tune.h"
+#include "driver.h"
+#include "unit.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../variant/variant.h"
 
 #include <string.h>
 #include <unistd.h>

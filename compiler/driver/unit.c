@@ -1,45 +1,16 @@
 /* Everything from one spec file: read, checked, lowered for every target, emitted; and files written whole or not at all. */
-#include "../compiler.h"
+#include "driver.h"
+#include "unit.h"
+#include "../analysis/analysis.h"
+#include "../emit/emit.h"
+#include "../expression/expression.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
+#include "../variant/variant.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum status read_spec_file(const char *path, const struct options *o, struct text *out)
-{
-    const struct library_spec *library = library_operand(path);
-    if (library) {
-        text_append(out, library->text, strlen(library->text));
-        return STATUS_DONE;
-    }
-    FILE *f = fopen(path, "rb");
-    struct stat info;
-    if (f && fstat(fileno(f), &info) == 0 && S_ISDIR(info.st_mode))
-        errno = EISDIR;
-    else if (f) {
-        char buffer[65536];
-        size_t n;
-        do text_append(out, buffer, n = fread(buffer, 1, sizeof buffer, f));
-        while (n == sizeof buffer && out->length <= YAML_MOST_BYTES);
-        if (!ferror(f)) {
-            fclose(f);
-            if (!out->data) text_append(out, "", 0);
-            return STATUS_DONE;
-        }
-    }
-    int why = errno;
-    if (f) fclose(f);
-    const char *near = why == ENOENT && library_name(path) ? library_near(path) : NULL;
-    if (why == ENOENT && library_name(path))
-        complain(o, "%s: no such file, and no spec that comes with attnc is called so; %s%s%s", path, near ? "did you mean '" : "attnc list prints the names",
-                 near ? near : "", near ? "'?" : "");
-    else
-        complain(o, "%s: %s", path, strerror(why));
-    return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;
-}
 
 static const char *base_name(const char *path)
 {
@@ -84,6 +55,18 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
+static const struct emission *emission_of(const struct product *p)
+{
+    struct emission *e = arena_alloc(p->arena, sizeof *e);
+    *e = (struct emission){.spec = p->spec,
+                           .compilation = (const struct compilation *const *)p->compilation,
+                           .compilations = p->compilations,
+                           .version = p->version,
+                           .versions = p->versions,
+                           .standalone = p->standalone};
+    return e;
+}
+
 struct product *product_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -100,7 +83,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
-    if (p->spec && o->emit & 1U << OUTPUT_py) python_check_name(p->spec, d);
+    if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
     const struct target *target[MAX_VERSIONS];
@@ -120,9 +103,17 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     p->standalone = o->standalone;
     p->command = reproducing(arena, file, o);
     if (!o->emit) return p;
-    emit_source(p, NULL, p->command, &p->source);
-    emit_header(p, p->command, &p->header);
+    emit_source(emission_of(p), NULL, p->command, &p->source);
+    emit_header(emission_of(p), p->command, &p->header);
     return p;
+}
+
+void product_warn(const struct product *p, const struct options *o)
+{
+    if (o->quiet) return;
+    struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
+    overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
+    diagnostics_flush(d, stderr, o->color);
 }
 
 /* The one target whose code is loaded here; NULL: all. */
@@ -133,15 +124,15 @@ static const struct target *target_to_load(const struct product *p, const struct
 
 void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header)
 {
-    emit_source(p, target_to_load(p, o), command, source);
-    emit_header(p, command, header);
+    emit_source(emission_of(p), target_to_load(p, o), command, source);
+    emit_header(emission_of(p), command, header);
 }
 
 const char *product_source_here(struct product *p, const struct options *o)
 {
     const struct target *here = target_to_load(p, o);
     if (!here) return p->source.data;
-    if (!p->source_here.data) emit_source(p, here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
+    if (!p->source_here.data) emit_source(emission_of(p), here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
     return p->source_here.data;
 }
 
@@ -152,34 +143,4 @@ void product_free(struct product *p)
     text_free(&p->source);
     text_free(&p->header);
     arena_free(p->arena);
-}
-
-/* ---- files ---- */
-
-enum status write_whole(const struct options *o, const char *path, const char *data, size_t length)
-{
-    struct text temporary = {0};
-    text_add(&temporary, "%s.XXXXXX", path);
-    /* no signal may end the program between the making and the renaming of the temporary file */
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    int file = mkstemp(temporary.data), why = file < 0 ? errno : 0;
-    bool made = file >= 0;
-    for (size_t done = 0; made && !why && done < length;) {
-        ssize_t n = write(file, data + done, length - done);
-        if (n < 0 && errno != EINTR) why = errno;
-        if (n > 0) done += (size_t)n;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    if (made && !why && fchmod(file, 0666 & ~mask) != 0) why = errno;
-    if (made && close(file) != 0 && !why) why = errno;
-    if (made && !why && rename(temporary.data, path) != 0) why = errno;
-    if (made && why) unlink(temporary.data);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    text_free(&temporary);
-    if (!why) return STATUS_DONE;
-    complain(o, "cannot write %s: %s", path, strerror(why));
-    return STATUS_MACHINE;
 }

@@ -1,6 +1,15 @@
 /* What a product has code for: for every target and every entry of the schedule the forms that some length takes, each once, and which of them runs from
    how many keys on. */
-#include "../knobs.h"
+#include "driver.h"
+#include "unit.h"
+#include "../cost/cost.h"
+#include "../emit/emit.h"
+#include "../pass/pass.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
+#include "../variant/variant.h"
 
 #include <string.h>
 

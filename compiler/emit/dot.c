@@ -1,6 +1,7 @@
 /* Products: each shape of product that a target's code has is a function of its own, which compiles once however often it is called;
    and products over a region of pairs. */
-#include "../compiler.h"
+#include "emit.h"
+#include "printer.h"
 
 #include <string.h>
 

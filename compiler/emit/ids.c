@@ -1,5 +1,6 @@
 /* The ids that a region reads, as C: the ends of those in a range of positions, from which a tile is known to be empty or full before it is computed. */
-#include "../compiler.h"
+#include "emit.h"
+#include "printer.h"
 
 const char emit_ids_functions[] = "/* The ids at a range of positions lie between these. In front of the first key stands one that is less than any there. */\n"
                                   "struct ids {\n    int64_t least, most;\n};\n"
@@ -13,19 +14,6 @@ const char emit_ids_functions[] = "/* The ids at a range of positions lie betwee
                                   "/* The id at a position; after the last of n nobody looks at it. */\n"
                                   "INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)\n{\n"
                                   "    x = least(x, n - 1);\n    return x < 0 ? INT64_MIN : id[x];\n}\n\n";
-
-/* Both ends are of one range. */
-static bool same_range(const struct expr *a, const struct expr *b)
-{
-    return a->name == b->name && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
-}
-
-static int known(const struct emitter *x, const struct expr *e)
-{
-    int k = 0;
-    while (k < x->ids && !same_range(x->id[k], e)) k++;
-    return k;
-}
 
 /* The axes whose current range the expression depends on. */
 static uint32_t range_axes(const struct expr *e)
@@ -46,7 +34,7 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
     for (int k = 0; k < expr_arity(e->op); k++) declare(x, e->arg[k], moving);
-    if ((e->op != EXPR_LEAST_ID && e->op != EXPR_MOST_ID) || range_axes(e) & moving || known(x, e) < x->ids || x->ids == MAX_ID_RANGES) return;
+    if ((e->op != EXPR_LEAST_ID && e->op != EXPR_MOST_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids || x->ids == MAX_ID_RANGES) return;
     const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)
@@ -74,13 +62,4 @@ void emit_ids(struct emitter *x, const struct stmt *s, bool inside)
     struct stmt alone = *s;
     alone.next = NULL;
     declare_all(x, &alone, loop_axes(inside ? s->body : &alone));
-}
-
-const char *emit_id_end(struct emitter *x, const struct expr *e)
-{
-    const char *end = e->op == EXPR_LEAST_ID ? "least" : "most";
-    int k = known(x, e);
-    if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
-    const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
-    return arena_printf(x->m->arena, "ids_of(%s, %s, %s).%s", emit_name(x->m->arena, e->name), from, to, end);
 }

@@ -2,7 +2,7 @@
 #ifndef ATTNC_EMIT_PIECES_H
 #define ATTNC_EMIT_PIECES_H
 
-#include "../compiler.h"
+#include "../../ir/ir.h"
 
 /* Definitions at the outermost level of some files, each with the comment above it. */
 struct pieces;

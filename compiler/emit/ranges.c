@@ -1,87 +1,13 @@
 /* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against one, and the lists of what is drawn at random for the queries of a tile. The
    lists, and unions that they are a part of, lie after the tiles in the thread's workspace. */
-#include "../compiler.h"
+#include "emit.h"
+#include "printer.h"
+#include "../analysis/analysis.h"
+#include "../spec/spec.h"
 
 #include <string.h>
 
-enum { RANGE_BYTES = 16, NUMBER_BYTES = 8 };
-
 /* ---- what is drawn ---- */
-
-static bool same_lists(const struct expr *a, const struct expr *b)
-{
-    return a->draw == b->draw && a->arg[0] == b->arg[0] && a->arg[2] == b->arg[2];
-}
-
-struct drawn_list {
-    int count;
-    const struct expr *e[MAX_DRAWN];
-};
-
-static void collect_expr(const struct expr *e, struct drawn_list *list)
-{
-    if (!e) return;
-    for (int k = 0; k < expr_arity(e->op); k++) collect_expr(e->arg[k], list);
-    if (e->op != EXPR_DRAWN) return;
-    for (int k = 0; k < list->count; k++)
-        if (same_lists(list->e[k], e)) return;
-    if (list->count < MAX_DRAWN) list->e[list->count++] = e;
-}
-
-static void collect(const struct stmt *s, struct drawn_list *list)
-{
-    for (int k = 0; k < s->ranges; k++) collect_expr(s->range[k].drawn, list);
-    for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++) collect_expr(s->assign[k].expr, list);
-    for (const struct stmt *inner = s->body; inner; inner = inner->next) collect(inner, list);
-}
-
-/* How many lists a tile of queries has, at most: one for every block it touches. */
-static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
-{
-    const struct expr *x;
-    int64_t block = 1;
-    floor_quotient(c->loops->module, drawn->arg[0], &x, &block);
-    return (c->tile_q - 2 + block) / block + 1;
-}
-
-static int64_t round_64(int64_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-static int64_t list_bytes(const struct compilation *c, const struct expr *drawn)
-{
-    return round_64(lists_of(c, drawn) * (drawn->draw->count + 1) * NUMBER_BYTES);
-}
-
-/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF before a product. */
-static int64_t union_bytes(const struct compilation *c, const struct stmt *s)
-{
-    int64_t ranges = 0, drawn = 0;
-    if (s->op == LOOPS_DOT) return 0;
-    for (int k = 0; k < s->ranges; k++)
-        if (s->range[k].drawn)
-            drawn += lists_of(c, s->range[k].drawn) * s->range[k].drawn->draw->count;
-        else
-            ranges++;
-    return drawn ? round_64((ranges + drawn) * RANGE_BYTES) : 0;
-}
-
-static int64_t unions_bytes(const struct compilation *c, const struct stmt *s)
-{
-    int64_t bytes = 0;
-    for (; s; s = s->next) bytes += union_bytes(c, s) + unions_bytes(c, s->body);
-    return bytes;
-}
-
-int64_t ranges_workspace(const struct compilation *c)
-{
-    struct drawn_list list = {0};
-    for (const struct stmt *s = c->loops->body; s; s = s->next) collect(s, &list);
-    int64_t bytes = unions_bytes(c, c->loops->body);
-    for (int k = 0; k < list.count; k++) bytes += list_bytes(c, list.e[k]);
-    return bytes;
-}
 
 /* A piece of the workspace. */
 static const char *take(struct emitter *x, int64_t bytes)
@@ -90,13 +16,6 @@ static const char *take(struct emitter *x, int64_t bytes)
     const char *at = arena_printf(x->m->arena, "(void *)(work + %lld)", (long long)x->workspace_used);
     x->workspace_used += bytes;
     return at;
-}
-
-const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn)
-{
-    int k = 0;
-    while (k < x->drawns && !same_lists(x->drawn[k], drawn)) k++;
-    return arena_printf(x->m->arena, "drawn_%d", k);
 }
 
 static uint32_t loop_axes(const struct stmt *s)
@@ -109,12 +28,12 @@ static uint32_t loop_axes(const struct stmt *s)
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
 {
     struct drawn_list list = {0};
-    collect(loop, &list);
+    draw_lists(loop, &list);
     uint32_t moving = loop_axes(loop);
     for (int k = 0; k < list.count; k++) {
         const struct expr *e = list.e[k];
         int known = 0;
-        while (known < x->drawns && !same_lists(x->drawn[known], e)) known++;
+        while (known < x->drawns && !draw_same_lists(x->drawn[known], e)) known++;
         if (known < x->drawns || expr_axes(e->arg[0]) & moving || x->drawns == MAX_DRAWN) continue;
         x->drawn[x->drawns++] = e;
         const char *name = emit_drawn_name(x, e);
@@ -124,7 +43,7 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
                   e->draw->upto, emit_integer(x, e->arg[2]));
         emit_line(x, "    .first = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], false)));
         emit_line(x, "    .last = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], true)));
-        emit_line(x, "    .list = (int64_t *)%s};", take(x, list_bytes(x->c, e)));
+        emit_line(x, "    .list = (int64_t *)%s};", take(x, draw_list_bytes(x->c, e)));
         emit_line(x, "attn_draw(&%s);", name);
     }
 }
@@ -134,7 +53,7 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
 /* Declares NAME, NAMEs: the union, sorted, and how many ranges it has. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
-    int64_t bytes = union_bytes(x->c, s);
+    int64_t bytes = draw_union_bytes(x->c, s);
     if (bytes == 0) {
         emit_line(x, "struct attn_range %s[] = {", name);
         for (int k = 0; k < s->ranges; k++) emit_line(x, "    {%s, %s},", emit_integer(x, s->range[k].from), emit_integer(x, s->range[k].to));

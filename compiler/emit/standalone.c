@@ -1,5 +1,7 @@
 /* --standalone: what a kernel needs of the runtime as text for the kernel's own files: the types of attnrt.h, and of the functions those that it calls. */
 #include "pieces.h"
+#include "printer.h"
+#include "../support/support.h"
 
 #include <string.h>
 

@@ -1,26 +1,11 @@
 /* The functions that do the work of a call. A form without states has one, for a task: a tile of queries of one head. A form with states has one for
    every parallel loop on a head: a turn of that loop; and one that leads a thread through them, with the others or alone. */
-#include "../compiler.h"
+#include "emit.h"
+#include "printer.h"
+#include "../schedule/schedule.h"
 
 #include <ctype.h>
 #include <string.h>
-
-const char *emit_real(enum dtype dtype)
-{
-    return emit_stored(dtype_of_sums(dtype));
-}
-
-const char *emit_stored(enum dtype dtype)
-{
-    switch (dtype) {
-    case DTYPE_F32: return "float";
-    case DTYPE_BF16:
-    case DTYPE_F16: return "uint16_t";
-    case DTYPE_F64: return "double";
-    case DTYPE_I32: return "int32_t";
-    }
-    return "";
-}
 
 static bool has_word(const char *text, const char *word)
 {
@@ -363,4 +348,18 @@ void emit_tasks(struct emitter *x, struct text *out)
     function(x, &heads, NULL, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)", emit_function(x->c, emit_form(x->c))),
              out);
     text_free(body);
+}
+
+const char *emit_suffix(const struct compilation *c)
+{
+    if (c->rows == USUAL_ROWS && c->vectors == schedule_most_vectors(c->target, USUAL_ROWS)) return c->target->suffix;
+    return arena_printf(c->graph->module->arena, "%s_%dx%d", c->target->suffix, c->rows, c->vectors);
+}
+
+const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!(x->linear && emit_in_phases(x->linear->loops)) && !(x->quadratic && emit_in_phases(x->quadratic->loops)))
+        return "it has no form in which threads share a head";
+    knob_set_values(knob, 1, 2, (const int64_t[]){0, 2});
+    return NULL;
 }

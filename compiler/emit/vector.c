@@ -1,6 +1,8 @@
 /* The functions on vectors, and the products, that one target's code uses: from emit/c/vector.c and emit/c/product.c, with the names and conditions there
    as this target and its kernel have them. */
 #include "pieces.h"
+#include "printer.h"
+#include "../target/target.h"
 
 #include <string.h>
 

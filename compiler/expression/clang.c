@@ -1,6 +1,7 @@
 /* The user's expression as C: libclang parses it, as the value of a function in a file that exists only in memory, and its syntax tree becomes a
    scalar expression. Types are checked here and not by C's rules alone: every integer has 64 bits. libclang is loaded when the first expression is met. */
-#include "../expression.h"
+#include "expression.h"
+#include "reader.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* The user's expression as the compiler understood it, as C. */
-#include "../compiler.h"
+#include "expression.h"
 
 #include <string.h>
 
 static void print(const struct expr *e, bool inner, struct text *out)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
-    const char *between = emit_infix(e->op), *before = inner ? "(" : "", *after = inner ? ")" : "";
+    const char *between = expr_infix(e->op), *before = inner ? "(" : "", *after = inner ? ")" : "";
     switch ((int)e->op) {
     case EXPR_OPERAND: text_add(out, "s"); return;
     case EXPR_INDEX: text_add(out, "%c", "ijh"[e->integer]); return;

@@ -1,6 +1,6 @@
 /* The user's expression before it meets libclang: its tokens one by one, so that what is outside the language never gets there, and so that
    neither its length nor its nesting can exhaust a stack. */
-#include "../expression.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* The folder of compiled kernels: where it is, whether it can be trusted, private folders to compile in, and a seal on each file,
    because loading a shared object that was cut short ends a program by a signal rather than with an error.
    What is loaded from here runs: so a folder is held open once it has been checked, and nothing in it is reached by a path or through a link. */
-#include "../cache.h"
+#include "code.h"
+#include "../support/support.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sha2.h>
@@ -15,82 +15,6 @@
 
 enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* the digits, then a newline where the string has its zero byte */
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
-
-/* ---- folders ---- */
-
-int make_folders(const char *path, unsigned mode)
-{
-    char *part = strdup(path);
-    if (!part) return -1;
-    int result = 0;
-    for (char *at = part + 1; result == 0 && at[-1]; at++) {
-        if (*at != '/' && *at) continue;
-        char end = *at;
-        *at = 0;
-        if (mkdir(part, mode) != 0) {
-            int saved = errno;
-            struct stat info;
-            if (stat(part, &info) != 0 || !S_ISDIR(info.st_mode)) {
-                result = -1;
-                errno = saved == EEXIST ? ENOTDIR : saved;
-            }
-        }
-        *at = end;
-    }
-    int saved = errno;
-    free(part);
-    errno = saved;
-    return result;
-}
-
-void folder_close(struct folder *f)
-{
-    if (f->fd >= 0) close(f->fd);
-    *f = NO_FOLDER;
-}
-
-int folder_open(int parent, const char *name)
-{
-    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-bool private_open(struct arena *arena, const struct folder *parent, struct folder *out)
-{
-    const char *where = parent->fd >= 0 ? parent->path : getenv("TMPDIR");
-    if (!where || !*where) where = "/tmp";
-    char *path = arena_printf(arena, "%s/attnc-XXXXXX", where);
-    *out = NO_FOLDER;
-    if (!mkdtemp(path)) return false;
-    out->path = path;
-    out->fd = parent->fd >= 0 ? folder_open(parent->fd, folder_name(out)) : folder_open(AT_FDCWD, path);
-    if (out->fd >= 0) flock(out->fd, LOCK_EX | LOCK_NB); /* until it is closed: it is in use (cache_trim.c) */
-    return out->fd >= 0;
-}
-
-const char *folder_name(const struct folder *f)
-{
-    return strrchr(f->path, '/') + 1;
-}
-
-void remove_at(int parent, const char *name)
-{
-    const int fd = folder_open(parent, name);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!folder) {
-        if (fd >= 0) close(fd);
-        unlinkat(parent, name, 0);
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) remove_at(fd, entry->d_name);
-    closedir(folder);
-    unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-void remove_folder(const char *path)
-{
-    remove_at(AT_FDCWD, path);
-}
 
 /* ---- the cache ---- */
 
@@ -137,13 +61,6 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
     else
         out->path = path;
     return !*why;
-}
-
-const char *hash_text(struct arena *arena, const char *data, size_t length)
-{
-    char *digits = arena_alloc(arena, SHA256_DIGEST_STRING_LENGTH);
-    SHA256Data((const uint8_t *)data, length, digits);
-    return digits;
 }
 
 /* ---- sealed files ---- */

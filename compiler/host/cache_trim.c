@@ -1,6 +1,7 @@
 /* The size of the cache: kernels, and sources that did not compile, go in the order in which they were last used. Any number of processes may do this
    at once: one that finds nothing to load where it has just seen a kernel compiles it again. */
-#include "../cache.h"
+#include "code.h"
+#include "../support/support.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -41,7 +42,7 @@ int64_t cache_limit(const char **bad)
     return (int64_t)number << shift;
 }
 
-/* NAME-HASH.so, as cc.c names kernels. */
+/* NAME-HASH.so, as compile.c names kernels. */
 static bool is_kernel(const char *name)
 {
     enum { DIGITS = 32, ENDING = sizeof ".so" - 1 };

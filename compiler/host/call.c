@@ -1,5 +1,6 @@
 /* Calls of a compiled kernel: arrays of random numbers, parameters of a usual size, a workspace. */
-#include "../calls.h"
+#include "host.h"
+#include "../../runtime/attnrt.h"
 
 #include <math.h>
 #include <stdlib.h>

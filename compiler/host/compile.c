@@ -1,7 +1,7 @@
 /* The way from emitted C to a kernel that can be called: find the C compiler, compile in a private folder, keep the result in the cache, load it. */
-#include "../cache.h"
-
-#include "../../runtime/attnrt.h"
+#include "code.h"
+#include "host.h"
+#include "../support/support.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,6 +50,7 @@ static void catch_signal(int number)
 {
     caught = number;
 }
+
 static void ignore_signal(int number)
 {
     (void)number;

@@ -1,8 +1,9 @@
 /* What the machine that attnc runs on can do: its peak of multiply-adds, the bandwidth and the size of its memory. */
-#include "../compiler.h"
-
+#include "code.h"
+#include "host.h"
+#include "probe.h"
+#include "../support/support.h"
 #include "../../runtime/attnrt.h"
-#include "../machine_probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct machine {
 struct machine *machine_open(struct arena *arena, bool quiet, enum status *status)
 {
     struct machine *m = arena_alloc(arena, sizeof *m);
-    *status = code_load("machine_probe", machine_probe_source, machine_probe_header, "machine_probe", quiet, &m->code);
+    *status = code_load("probe", machine_probe_source, machine_probe_header, "machine_probe", quiet, &m->code);
     m->probe = m->code.symbol;
     return *status == STATUS_DONE ? m : NULL;
 }

@@ -1,5 +1,6 @@
 /* Completions for bash, zsh and fish, from the rows of the command line and the paths of the spec's keys. */
-#include "../command_line.h"
+#include "manual.h"
+#include "../command/command.h"
 
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* attnc(1), from the rows of the command line, and attnrt(3), from the text of attnrt.h. */
-#include "../manual.h"
+#include "manual.h"
+#include "page.h"
+#include "../command/command.h"
+#include "../support/support.h"
 
 #include <ctype.h>
 #include <string.h>

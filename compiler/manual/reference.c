@@ -1,12 +1,13 @@
-/* specs/README.md: the reference of the spec language, written from the rows of spec.def. */
-#include "../spec.h"
+/* specs/README.md: the reference of the spec language, written from the rows of spec/spec.def. */
+#include "manual.h"
+#include "../spec/spec.h"
 
 #include <string.h>
 
 static const char intro[] =
     "# The spec language\n"
     "\n"
-    "A spec is one YAML file that describes one variant of attention. `attnc SPEC.yaml` turns it into C. This page is made from `compiler/spec.def`,\n"
+    "A spec is one YAML file that describes one variant of attention. `attnc SPEC.yaml` turns it into C. This page is made from `compiler/spec/spec.def`,\n"
     "which is also what the reader checks a spec against.\n"
     "\n"
     "```yaml\n"
@@ -56,6 +57,7 @@ static const char outro[] =
     "\n"
     "`file:line:column: error: message`, the line, a caret, and notes: what was probably meant, or the other place of a conflict.\n"
     "All errors of a file are reported in one run (the first hundred are shown); nothing is written and the exit status is 1.\n";
+
 /* clang-format on */
 
 /* Writes text as part of a table: a bar would end its column, an angle bracket begin a tag. */
@@ -91,7 +93,7 @@ static void add_options(struct text *out, const struct option_row *option)
         text_add(out, "%s", before);
         before = "<br>";
         if (option->payload == PAYLOAD_OPTIONS) text_add(out, "`%s` (", row->key);
-        row_domain(row, out);
+        spec_row_domain(row, out);
         if (option->payload == PAYLOAD_OPTIONS) {
             text_add(out, row->otherwise && *row->otherwise ? "; default " : "; ");
             add_otherwise(out, row);
@@ -108,7 +110,7 @@ static void add_keys(struct text *out, enum group group)
         const struct key_row *row = &key_rows[i];
         if (row->group != group) continue;
         text_add(out, "| `%s` | ", row->key);
-        row_domain(row, out);
+        spec_row_domain(row, out);
         text_add(out, " | ");
         add_otherwise(out, row);
         text_add(out, " | ");

@@ -1,6 +1,8 @@
-/* The spec language as a JSON Schema (draft 2020-12), from the rows of spec.def: what editors complete and check while a spec is written. */
-#include "../knobs.h"
-#include "../spec.h"
+/* The spec language as a JSON Schema (draft 2020-12), from the rows of spec/spec.def: what editors complete and check while a spec is written. */
+#include "manual.h"
+#include "../driver/driver.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -62,7 +64,7 @@ static void add_option(json_t *any, const struct option_row *option)
     switch (option->payload) {
     case PAYLOAD_BARE: content = or_nothing(json_pack("{s:s, s:i}", "type", "object", "maxProperties", 0)); break;
     case PAYLOAD_OPTIONS: content = bare ? or_nothing(group(option->group)) : group(option->group); break;
-    case PAYLOAD_VALUE: content = value(find_key(option->group, option->word)); break;
+    case PAYLOAD_VALUE: content = value(spec_find_key(option->group, option->word)); break;
     }
     json_array_append_new(any, one_key(option, content));
 }
@@ -219,7 +221,7 @@ static json_t *group(enum group g)
     return made;
 }
 
-/* What no row can know alone: the conflicts of spec_check.c that a schema can say. */
+/* What no row can know alone: the conflicts of spec/check.c that a schema can say. */
 static json_t *conflicts(void)
 {
     static const char text[] =
@@ -245,7 +247,7 @@ static json_t *conflicts(void)
 bool spec_schema(struct text *out)
 {
     json_t *root = json_pack("{s:s, s:s, s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title", "attnc spec", "description",
-                             "One variant of attention, which attnc compiles to C. From compiler/spec.def.", "$comment",
+                             "One variant of attention, which attnc compiles to C. From compiler/spec/spec.def.", "$comment",
                              "For an editor: # yaml-language-server: $schema=attnc.schema.json");
     json_t *spec = group(GROUP_SPEC), *defs = json_object();
     for (int c = 0; c < CHOICES; c++) json_object_set_new(defs, choice_rows[c].heading, choice((enum choice)c));

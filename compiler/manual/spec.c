@@ -1,6 +1,7 @@
-/* attnc-spec(5): the spec language, from the rows of spec.def. */
-#include "../manual.h"
-#include "../spec.h"
+/* attnc-spec(5): the spec language, from the rows of spec/spec.def. */
+#include "manual.h"
+#include "page.h"
+#include "../spec/spec.h"
 
 #include <string.h>
 
@@ -8,7 +9,7 @@ static void add_row(struct text *out, const struct key_row *row)
 {
     struct text domain = {0};
     text_add(out, ".TP\n.BR \"%s\" \" (", row->key);
-    row_domain(row, &domain);
+    spec_row_domain(row, &domain);
     manual_text(out, domain.length ? domain.data : "");
     const char *otherwise = row->otherwise;
     if (!otherwise) {

@@ -1,6 +1,7 @@
 /* An inner product that is only ever used times a constant is computed with the constant in one of its operands: in the one that does not
    run over the axis of the sum, so that it is multiplied once and not for every pair. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const struct expr *product)
 {

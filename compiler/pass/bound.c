@@ -1,6 +1,8 @@
 /* A loop whose body does nothing outside a region of (i, j) runs only over the j that the region can reach from the current range of i, leaves out the
    tiles in which the ids that the region reads have nothing in common, and makes its tests only in tiles that are not wholly inside. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* What an exponent has of positions alone, as a slope times a distance, may be large while it differs little between the keys of a row: stored with
    the rest of the exponent it would round that off. It stays out of what is stored, meets the maximum, with which it cancels, and then the rest. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 #include <math.h>
 

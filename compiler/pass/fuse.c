@@ -1,6 +1,7 @@
 /* Neighbouring statements over one nest become one statement, so that elements stay in registers between them; and a tile whose last reader
    computes another tile of the same shape, point by point, lends it its memory. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 /* The first statement that touches the array writes the whole of it without reading it. */
 static bool first_sets(const struct stmt *s, int a)

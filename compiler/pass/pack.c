@@ -1,7 +1,8 @@
 /* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a tile whose last axis
    is the lanes: an input as far out as the loops over its axes allow, a tile, which a statement nearby makes, just ahead of its reader. So is an input of
    16-bit elements, whatever its order: the copy widens each of them once, and every other statement reads what can be computed with. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 #include <string.h>
 

@@ -4,7 +4,10 @@
      of its scale, which is what storing the row may move it by, too. The sum of the weights, by which the row is divided, is that of those not rounded.
    What has been computed from the inputs (scaled, normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would
    be off by 2^-8 before it is raised to a power or exponentiated. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+#include "../target/target.h"
 
 bool multiplies_bf16(const struct compilation *c)
 {

@@ -1,12 +1,13 @@
 /* The pass driver. The pipeline is data (pipeline.def): passes run in its order, clean-ups where a pass requires what they establish; that every
    requirement is met is checked, and every result is verified. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 #include <string.h>
 
 enum property {
 #define PROPERTY(name, says) PROPERTY_##name,
-#include "../pipeline.def"
+#include "pipeline.def"
     PROPERTIES
 };
 #define IS(name) (1U << PROPERTY_##name)
@@ -15,19 +16,19 @@ static const struct {
     const char *name, *says;
 } properties[] = {
 #define PROPERTY(name, says) {#name, says},
-#include "../pipeline.def"
+#include "pipeline.def"
 };
 
 const struct pass passes[] = {
 #define PASS(name, level, requires, establishes, invalidates, says) {#name, says, PASS_##level, false, requires, establishes, invalidates, pass_##name},
 #define CLEANUP(name, level, requires, establishes, invalidates, says) {#name, says, PASS_##level, true, requires, establishes, invalidates, pass_##name},
-#include "../pipeline.def"
+#include "pipeline.def"
 };
 const int pass_count = (int)(sizeof passes / sizeof *passes);
 
 static const unsigned result =
 #define RESULT(requires) requires
-#include "../pipeline.def"
+#include "pipeline.def"
     ;
 
 struct pipeline {
@@ -106,11 +107,4 @@ void passes_print(struct text *out)
     }
     text_add(out, "\nA program that is\n");
     for (int p = 0; p < PROPERTIES; p++) text_add(out, "  %-16s%s\n", properties[p].name, properties[p].says);
-}
-
-int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise)
-{
-    for (int k = 0; c->schedule && k < c->schedule->knobs; k++)
-        if (strcmp(c->schedule->knob[k].name, name) == 0) return c->schedule->knob[k].value;
-    return otherwise;
 }

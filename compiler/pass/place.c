@@ -1,6 +1,8 @@
 /* Tiles are padded to whole vectors along the lanes and get their places: a thread's own in its workspace, where tiles that are never alive at one
    time share memory; shared ones, and those of a chunk's slot, one after the other. What one statement alone makes and uses stays in registers. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
 
 struct placing {
     struct loops *l;

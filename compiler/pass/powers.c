@@ -1,7 +1,9 @@
 /* A power of something positive whose exponent follows the positions, as in 0.97^(i - j), becomes exp2(exponent * log2(base)): the logarithm is the
    same for all positions, so loops compute it once, in double, and exp2 is cheap. Nothing is lost: the exponent's error is relative to the exponent,
    and the larger that is, the smaller the weight. Behind stabilise, to which an exponential is one that may overflow. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
 
 #include <math.h>
 

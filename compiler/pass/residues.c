@@ -2,7 +2,10 @@
    period there is, which runs over the keys of that alone. Where the keys move with the query (a dilated window), queries that lie a period apart share a
    tile, as they see the same keys. Runs of several keys are tiles by themselves; shorter ones are met residue by residue.
    Of the ways to do so the one is taken whose loops visit the least. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../cost/cost.h"
+#include "../schedule/schedule.h"
 
 #include <string.h>
 

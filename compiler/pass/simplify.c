@@ -1,5 +1,5 @@
 /* Equal values become one; a map that is used once moves into the map or sum that uses it; what nobody needs goes. */
-#include "../compiler.h"
+#include "../schedule/schedule.h"
 
 static void merge_equal(struct graph *g)
 {

@@ -1,7 +1,8 @@
 /* Features are many, and only pass from what makes them to the products that take them in: a long constant axis that a tile runs along, from the
    statement that sets it to the last that uses it, becomes a loop over parts, so that the tile is short and stays in the caches. A product summed
    over the axis is then summed part by part. */
-#include "../knobs.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 #include <string.h>
 
@@ -131,6 +132,6 @@ void pass_split(struct compilation *c)
 const char *knob_part(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || !x->linear->parts) return "it has no features that come in parts";
-    knob_values(knob, PART, 3, (const int64_t[]){96, 192, 384});
+    knob_set_values(knob, PART, 3, (const int64_t[]){96, 192, 384});
     return NULL;
 }

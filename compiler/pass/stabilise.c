@@ -5,7 +5,8 @@
    Gimelshein, 2018). M keeps every axis that its sums keep: a state has a maximum for each of its features, as one for all would lose those far
    below it; an inner product with a state takes 2^M into its other factor, whose own maximum, over the features of one row, is known before its sum.
    An inner product of two exponentials over features that differ widely would underflow by parts: it becomes the sum of exp(a + b) that it is. */
-#include "../compiler.h"
+#include "pass.h"
+#include "../schedule/schedule.h"
 
 #include <float.h>
 #include <math.h>

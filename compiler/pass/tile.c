@@ -1,5 +1,7 @@
 /* How many queries (the lanes) and keys a tile holds. The tiles of queries, keys, scores and sums share the second-level cache. */
-#include "../knobs.h"
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
 
 /* Whether something is computed for every key before it meets a query: then more queries share the work. */
 static bool prepares_keys(const struct graph *g, const struct roles *roles)
@@ -66,16 +68,16 @@ void pass_tile(struct compilation *c)
 /* Tiles that are tried beside the usual ones, those of the other form included. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
-    knob_values(knob, x->form->tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});
-    if (x->quadratic) knob_value(knob, x->quadratic->tile_q);
-    if (x->linear) knob_value(knob, x->linear->tile_q);
+    knob_set_values(knob, x->form->tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});
+    if (x->quadratic) knob_add_value(knob, x->quadratic->tile_q);
+    if (x->linear) knob_add_value(knob, x->linear->tile_q);
     return NULL;
 }
 
 const char *knob_tile_k(const struct knob_case *x, struct tune_knob *knob)
 {
-    knob_values(knob, x->form->tile_k, 6, (const int64_t[]){32, 64, 96, 144, 288, 432});
-    if (x->quadratic) knob_value(knob, x->quadratic->tile_k);
-    if (x->linear) knob_value(knob, x->linear->tile_k);
+    knob_set_values(knob, x->form->tile_k, 6, (const int64_t[]){32, 64, 96, 144, 288, 432});
+    if (x->quadratic) knob_add_value(knob, x->quadratic->tile_k);
+    if (x->linear) knob_add_value(knob, x->linear->tile_k);
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* What depends on more than one key: defaults that follow another key, and conflicts, which name both places. */
-#include "../spec.h"
+#include "reader.h"
+#include "spec.h"
 
 #include <string.h>
 

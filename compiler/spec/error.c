@@ -1,5 +1,6 @@
 /* How the spec reader reports: every message about a node, each node once. */
-#include "../spec.h"
+#include "reader.h"
+#include "spec.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The specs that come with attnc, by name; and what an operand of the command line means: a file, or one of them. */
-#include "../compiler.h"
+#include "spec.h"
 
 #include <string.h>
 #include <sys/stat.h>

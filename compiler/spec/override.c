@@ -1,5 +1,6 @@
 /* --set path.to.key=value: one value of the tree replaced, before anything is checked. */
-#include "../spec.h"
+#include "reader.h"
+#include "spec.h"
 
 #include <stdlib.h>
 #include <string.h>

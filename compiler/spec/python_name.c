@@ -1,5 +1,5 @@
 /* Which kernels can be a module of Python: NAME.py is found before Python's own module of that name, for every import of the program. */
-#include "../compiler.h"
+#include "spec.h"
 
 #include <string.h>
 

@@ -1,5 +1,7 @@
-/* Reads a YAML tree into a spec by the rows of spec.def. Every value is checked against its row; what depends on several keys is in spec_check.c. */
-#include "../spec.h"
+/* Reads a YAML tree into a spec by the rows of spec.def. Every value is checked against its row; what depends on several keys is in check.c. */
+#include "reader.h"
+#include "spec.h"
+#include "../expression/expression.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +14,7 @@ static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, 
 static void mismatch(struct spec_reader *r, const struct key_row *row, struct yaml *node)
 {
     struct text domain = {0};
-    row_domain(row, &domain);
+    spec_row_domain(row, &domain);
     spec_error(r, node, "'%s': expected %s, found %s", row->key, domain.data, spec_found(r, node));
     text_free(&domain);
 }
@@ -207,10 +209,10 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
         mismatch(r, &item, word);
         return NULL;
     }
-    const struct option_row *option = find_option(choice, word->text);
+    const struct option_row *option = spec_find_option(choice, word->text);
     if (!option) {
         spec_error(r, word, "unknown %s '%.60s'", choice_rows[choice].heading, word->text);
-        spec_hint(r, word, word->text, option_words(r->arena, choice));
+        spec_hint(r, word, word->text, spec_option_words(r->arena, choice));
         return NULL;
     }
     switch (option->payload) {
@@ -240,7 +242,7 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
             spec_note(r, word, "write {%s: …}", option->word);
             return NULL;
         }
-        read_value(r, find_key(option->group, option->word), value, into);
+        read_value(r, spec_find_key(option->group, option->word), value, into);
         break;
     }
     return option;
@@ -250,7 +252,7 @@ static void read_prepare(struct spec_reader *r, const struct key_row *row, struc
 {
     if (node->kind != YAML_LIST) {
         mismatch(r, row, node);
-        if (node->kind == YAML_WORD && find_option(CHOICE_PREPARE, node->text)) spec_note(r, node, "write [%s]", node->text);
+        if (node->kind == YAML_WORD && spec_find_option(CHOICE_PREPARE, node->text)) spec_note(r, node, "write [%s]", node->text);
         return;
     }
     if (node->count > MAX_STEPS) {
@@ -305,7 +307,7 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
 {
     if (node->kind != YAML_LIST || node->count == 0) {
         mismatch(r, row, node);
-        if (node->kind == YAML_WORD && find_option(CHOICE_EMIT, node->text)) spec_note(r, node, "write [%s]", node->text);
+        if (node->kind == YAML_WORD && spec_find_option(CHOICE_EMIT, node->text)) spec_note(r, node, "write [%s]", node->text);
         return;
     }
     struct yaml *first[8] = {0};
@@ -494,9 +496,9 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
 /* Whether an unknown key of the map was probably meant to be this one; then saying that it is missing would be noise. */
 static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const struct key_row *row)
 {
-    const char *const *words = key_words(r->arena, row->group);
+    const char *const *words = spec_key_words(r->arena, row->group);
     for (int i = 0; map && i < map->count; i++) {
-        const char *key = map->key[i]->text, *near = find_key(row->group, key) ? NULL : nearest_word(key, words);
+        const char *key = map->key[i]->text, *near = spec_find_key(row->group, key) ? NULL : nearest_word(key, words);
         if (near && strcmp(near, row->key) == 0) return true;
     }
     return false;
@@ -505,13 +507,13 @@ static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const str
 static void read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
 {
     for (int i = 0; map && i < map->count; i++) {
-        const struct key_row *row = find_key(group, map->key[i]->text);
+        const struct key_row *row = spec_find_key(group, map->key[i]->text);
         if (row) {
             read_value(r, row, map->item[i], into);
             continue;
         }
         spec_error(r, map->key[i], "unknown key '%.60s'", map->key[i]->text);
-        spec_hint(r, map->key[i], map->key[i]->text, key_words(r->arena, group));
+        spec_hint(r, map->key[i], map->key[i]->text, spec_key_words(r->arena, group));
     }
     for (int i = 0; i < key_row_count; i++) {
         const struct key_row *row = &key_rows[i];

@@ -1,5 +1,6 @@
 /* The rows of spec.def as tables, and what a row says about its value. */
-#include "../spec.h"
+#include "reader.h"
+#include "spec.h"
 
 #include <string.h>
 
@@ -10,36 +11,36 @@
 const struct key_row key_rows[] = {
 #define KEY(group, key, type, of, check, low, high, otherwise, field, has, at, says) \
     {GROUP_##group, #key, ROW_##type, of, CHECK_##check, low, high, otherwise, field, has, at, says},
-#include "../spec.def"
+#include "spec.def"
 };
 const int key_row_count = (int)(sizeof key_rows / sizeof *key_rows);
 
 const struct choice_row choice_rows[] = {
 #define CHOICE(choice, heading, says) {heading, says},
-#include "../spec.def"
+#include "spec.def"
 };
 
 const struct option_row option_rows[] = {
 #define OPTION(choice, word, value, payload, group, says) {CHOICE_##choice, #word, value, PAYLOAD_##payload, group, says},
-#include "../spec.def"
+#include "spec.def"
 };
 const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
 
-const struct key_row *find_key(enum group group, const char *key)
+const struct key_row *spec_find_key(enum group group, const char *key)
 {
     for (int i = 0; i < key_row_count; i++)
         if (key_rows[i].group == group && strcmp(key_rows[i].key, key) == 0) return &key_rows[i];
     return NULL;
 }
 
-const struct option_row *find_option(enum choice choice, const char *word)
+const struct option_row *spec_find_option(enum choice choice, const char *word)
 {
     for (int i = 0; i < option_row_count; i++)
         if (option_rows[i].choice == choice && strcmp(option_rows[i].word, word) == 0) return &option_rows[i];
     return NULL;
 }
 
-const char *const *key_words(struct arena *arena, enum group group)
+const char *const *spec_key_words(struct arena *arena, enum group group)
 {
     const char **words = arena_alloc(arena, ((size_t)key_row_count + 1) * sizeof *words);
     int count = 0;
@@ -48,7 +49,7 @@ const char *const *key_words(struct arena *arena, enum group group)
     return words;
 }
 
-const char *const *option_words(struct arena *arena, enum choice choice)
+const char *const *spec_option_words(struct arena *arena, enum choice choice)
 {
     const char **words = arena_alloc(arena, ((size_t)option_row_count + 1) * sizeof *words);
     int count = 0;
@@ -73,7 +74,7 @@ static void add_integer(struct text *out, const struct key_row *row)
     text_add(out, "%s from %lld to %lld", kind[row->check], (long long)row->low, (long long)row->high);
 }
 
-void row_domain(const struct key_row *row, struct text *out)
+void spec_row_domain(const struct key_row *row, struct text *out)
 {
     switch (row->type) {
     case ROW_INTEGER: add_integer(out, row); break;

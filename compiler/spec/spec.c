@@ -1,5 +1,11 @@
 /* From the text of a spec to a checked struct spec. */
-#include "../spec.h"
+#include "reader.h"
+#include "spec.h"
+#include "../support/support.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override,
                        struct diagnostics *d)
@@ -13,4 +19,37 @@ struct spec *spec_read(struct arena *arena, const char *file, const char *text, 
     spec_read_tree(&r);
     if (r.root->kind == YAML_MAP) spec_check(&r, file);
     return diagnostics_errors(d) == before ? r.spec : NULL;
+}
+
+enum status read_spec_file(const char *path, const struct options *o, struct text *out)
+{
+    const struct library_spec *library = library_operand(path);
+    if (library) {
+        text_append(out, library->text, strlen(library->text));
+        return STATUS_DONE;
+    }
+    FILE *f = fopen(path, "rb");
+    struct stat info;
+    if (f && fstat(fileno(f), &info) == 0 && S_ISDIR(info.st_mode))
+        errno = EISDIR;
+    else if (f) {
+        char buffer[65536];
+        size_t n;
+        do text_append(out, buffer, n = fread(buffer, 1, sizeof buffer, f));
+        while (n == sizeof buffer && out->length <= YAML_MOST_BYTES);
+        if (!ferror(f)) {
+            fclose(f);
+            if (!out->data) text_append(out, "", 0);
+            return STATUS_DONE;
+        }
+    }
+    int why = errno;
+    if (f) fclose(f);
+    const char *near = why == ENOENT && library_name(path) ? library_near(path) : NULL;
+    if (why == ENOENT && library_name(path))
+        complain(o, "%s: no such file, and no spec that comes with attnc is called so; %s%s%s", path, near ? "did you mean '" : "attnc list prints the names",
+                 near ? near : "", near ? "'?" : "");
+    else
+        complain(o, "%s: %s", path, strerror(why));
+    return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;
 }

@@ -1,5 +1,7 @@
 /* YAML files as trees with positions: libyaml's events, the core scalars of YAML 1.2, and limits that no honest spec meets. */
-#include "../compiler.h"
+#include "reader.h"
+#include "spec.h"
+#include "../support/support.h"
 
 #include <errno.h>
 #include <math.h>
@@ -42,6 +44,7 @@ struct loader {
 };
 
 static void report(struct loader *r, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+
 static void report(struct loader *r, struct position at, const char *format, ...)
 {
     char message[300];

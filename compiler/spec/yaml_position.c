@@ -1,6 +1,7 @@
 /* Where a byte of a scalar's value stands in the file. The scalar is decoded again, each byte with its place, by the rules of its style; unless
    that gives the value that libyaml gave, the place is that of the scalar's beginning. */
-#include "../compiler.h"
+#include "reader.h"
+#include "spec.h"
 
 #include <stdlib.h>
 #include <string.h>

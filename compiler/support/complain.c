@@ -1,5 +1,5 @@
 /* What attnc says of its command line and of the machine; of specs diagnostics speak. */
-#include "../compiler.h"
+#include "support.h"
 
 void complain(const struct options *o, const char *format, ...)
 {

@@ -1,5 +1,5 @@
 /* How messages reach a terminal: names of files, words of specs and what databases and other programs say may be in any of them. */
-#include "../compiler.h"
+#include "support.h"
 
 #include <string.h>
 

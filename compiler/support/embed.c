@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     }
     FILE *out = fopen(argv[first - 1], "w");
     if (!out) fail(argv[first - 1]);
-    if (library) fprintf(out, "#include \"compiler/compiler.h\"\n\n");
+    if (library) fprintf(out, "#include \"compiler/emit/printer.h\"\n\n");
     for (int k = first; k < argc; k++) {
         if (library) {
             fprintf(out, "static const char spec_%d[] = {", k - first);

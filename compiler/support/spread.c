@@ -1,5 +1,5 @@
 /* Repeats of a measurement: whether one number stands for them. */
-#include "../compiler.h"
+#include "support.h"
 
 #include <math.h>
 #include <stdlib.h>

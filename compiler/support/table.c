@@ -1,7 +1,8 @@
 /* Figures as text: cells of a table on a screen, values separated by commas, standard output. */
-#include "../table.h"
+#include "support.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <string.h>
 
 /* Characters, and bytes that are none. */
@@ -40,4 +41,25 @@ enum status table_put(const struct options *o, const struct text *text)
     if (fwrite(text->data, 1, text->length, stdout) == text->length && fflush(stdout) == 0) return STATUS_DONE;
     complain(o, "cannot write to standard output: %s", strerror(errno));
     return STATUS_MACHINE;
+}
+
+const char *table_seconds(double seconds, char *text, size_t size)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}};
+    int k = seconds >= 0.9995 ? 0 : seconds >= 0.9995e-3 ? 1 : 2;
+    double value = seconds / units[k].unit;
+    snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[k].name);
+    return text;
+}
+
+const char *table_bytes(double bytes, char *text, size_t size)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int k = 0;
+    for (; k < 4 && bytes >= 999.5; k++) bytes /= 1024;
+    snprintf(text, size, "%.*f %s", k == 0 || bytes >= 99.95 ? 0 : bytes < 9.995 ? 2 : 1, bytes, names[k]);
+    return text;
 }

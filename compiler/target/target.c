@@ -1,5 +1,5 @@
 /* The table of targets and of their features, and what `native` means on the machine attnc runs on. */
-#include "../compiler.h"
+#include "target.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static const struct {
     enum dtype dtype;
 } features[] = {
 #define FEATURE(name, suffix, dtype, says) {suffix, says, dtype},
-#include "../target.def"
+#include "target.def"
 };
 
 struct row {
@@ -38,7 +38,7 @@ static const struct row rows[] = {
 #define LACKS {NULL, NULL}
 #define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) \
     {{name, suffix, attribute, NULL, TEXT(supported), vector_bytes, registers, l1, l2, 0}, architecture, {__VA_ARGS__}},
-#include "../target.def"
+#include "target.def"
 #undef ALWAYS
 #undef HAS
 #undef LACKS
@@ -67,7 +67,7 @@ static const bool *supported(int row)
 #define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) {supported, __VA_ARGS__},
     static bool here[ROWS][1 + TARGET_FEATURES];
     const bool found[ROWS][1 + TARGET_FEATURES] = {
-#include "../target.def"
+#include "target.def"
     };
 #undef ALWAYS
 #undef HAS

@@ -1,5 +1,11 @@
 /* What the cost model expects of a schedule: the work of its form, and what tiles add to it. It ranks candidates; measurement decides. */
-#include "../tune.h"
+#include "result.h"
+#include "space.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../schedule/schedule.h"
+#include "../target/target.h"
 
 #include <math.h>
 

@@ -1,6 +1,10 @@
 /* attnc tune --export: every trial for other programs, as comma-separated values or as JSON. */
-#include "../table.h"
-#include "../tune.h"
+#include "report.h"
+#include "result.h"
+#include "space.h"
+#include "../schedule/schedule.h"
+#include "../support/support.h"
+#include "store/store.h"
 
 #include <jansson.h>
 #include <math.h>

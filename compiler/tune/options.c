@@ -1,7 +1,11 @@
 /* The options of attnc tune. */
-#include "../tune_options.h"
-
-#include "../bench.h"
+#include "options.h"
+#include "result.h"
+#include "space.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "search/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +28,7 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
     struct lengths lengths = {0};
     for (const char *at = text;; at++) {
         int64_t threads = 0;
-        struct bench_heads heads;
+        struct head_counts heads;
         const char *end = NULL;
         if (strncmp(at, "n=", 2) == 0)
             end = lengths_add(at + 2, &lengths);

@@ -1,7 +1,9 @@
 /* attnc tune --query: what is stored, a line for each run. */
-#include "../bench.h"
-#include "../table.h"
-#include "../tune.h"
+#include "report.h"
+#include "result.h"
+#include "space.h"
+#include "../support/support.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +47,7 @@ static void trials_cell(const struct tune_run *run, struct text *out)
 static void seconds_cell(double seconds, struct text *out)
 {
     char text[40];
-    text_add(out, "%s", isfinite(seconds) ? bench_seconds(seconds, text, sizeof text) : "-");
+    text_add(out, "%s", isfinite(seconds) ? table_seconds(seconds, text, sizeof text) : "-");
 }
 
 static void fill(const struct tune_run *run, struct line *l)

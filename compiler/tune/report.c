@@ -1,6 +1,9 @@
 /* The page about searches (attnc tune --report): the headline and the trials of each run as HTML, which a reader without scripts has all of; the same as
-   JSON, of which tune_report.js draws the charts. Nothing in it comes from elsewhere, and the same runs give the same bytes. */
-#include "../tune.h"
+   JSON, of which report.js draws the charts. Nothing in it comes from elsewhere, and the same runs give the same bytes. */
+#include "report.h"
+#include "result.h"
+#include "space.h"
+#include "store/store.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -8,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* tune_report.css, tune_report.js */
+/* report.css, report.js */
 extern const char tune_report_style[], tune_report_script[];
 
 /* ---- text from outside ---- */

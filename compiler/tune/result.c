@@ -1,5 +1,8 @@
 /* What samples say: medians, and an interval that holds without knowing how noise is distributed. */
-#include "../tune.h"
+#include "report.h"
+#include "result.h"
+#include "space.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,13 @@
 /* A trial: a child process compiles a candidate, checks it against the usual schedule and times both in turn; its parent watches the clock. What is
    OpenMP's runs in children alone: a process that has threads cannot fork. */
-#include "../tune_trial.h"
-
-#include "../calls.h"
+#include "result.h"
+#include "space.h"
+#include "trial.h"
+#include "tuned_text.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../support/support.h"
+#include "../../runtime/attnrt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,6 +99,7 @@ static void tell(int pipe, const struct message *m)
 }
 
 static void conclude(int pipe, enum tune_status status, const char *format, ...) IR_PRINTF(3, 4);
+
 static void conclude(int pipe, enum tune_status status, const char *format, ...)
 {
     struct message m = {.what = SAID_RESULT, .status = status};

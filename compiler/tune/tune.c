@@ -1,9 +1,20 @@
 /* attnc tune: searches the schedules of a spec for the shapes named, keeps every result, and writes the best of them beside the spec. */
-#include "../tune.h"
-
+#include "options.h"
+#include "report.h"
+#include "result.h"
+#include "space.h"
+#include "trial.h"
+#include "tune.h"
+#include "tuned_text.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
+#include "search/search.h"
+#include "store/store.h"
 #include "../../runtime/attnrt.h"
-#include "../tune_options.h"
-#include "../tune_trial.h"
 
 #include <errno.h>
 #include <math.h>

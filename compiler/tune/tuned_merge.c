@@ -1,6 +1,10 @@
 /* A search writes what it has found beside what SPEC.tuned.yaml has for other lengths. An entry is for the length that the comment above it names, as
    attnc writes it; one without such a comment was written by hand, is for the length that it begins at, and begins there whatever is added. */
-#include "../tune.h"
+#include "tuned_text.h"
+#include "../driver/driver.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +53,7 @@ static const char *comments_above(struct arena *arena, const struct lines *all, 
     while (comment_on(all, first - 1)) first--;
     for (int k = first; k < line; k++) {
         const char *comment = comment_on(all, k);
-        if (beginning && strncmp(comment, beginning, strlen(beginning)) != 0) continue;
+        if (!comment || (beginning && strncmp(comment, beginning, strlen(beginning)) != 0)) continue;
         text_add(&says, "%s%s", says.length ? "\n" : "", comment);
     }
     const char *made = says.data ? arena_copy(arena, says.data) : NULL;

@@ -1,6 +1,8 @@
 /* The text of a spec with another schedule. Everything else stays as its author wrote it: the place of `schedule:` is found in the events of the YAML
    parser, and only the text from the key to the end of its value is replaced. */
-#include "../tune.h"
+#include "space.h"
+#include "tuned_text.h"
+#include "../spec/spec.h"
 
 #include <string.h>
 #include <yaml.h>

@@ -1,5 +1,5 @@
 /* What the builder's formulas are made of: expressions, positions, and the values that several of its steps make. */
-#include "../compiler.h"
+#include "builder.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,46 +15,57 @@ const struct expr *build_real(struct builder *x, double value)
     }
     return expr_real(x->m, value);
 }
+
 const struct expr *build_integer(struct builder *x, int64_t value)
 {
     return expr_int(x->m, value);
 }
+
 const struct expr *build_operand(struct builder *x, int k)
 {
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
+
 const struct expr *build_index_of(struct builder *x, int axis)
 {
     return expr_leaf(x->m, EXPR_INDEX, axis);
 }
+
 const struct expr *build_size_of(struct builder *x, int axis)
 {
     return expr_leaf(x->m, EXPR_SIZE, axis);
 }
+
 const struct expr *build_op1(struct builder *x, enum expr_op op, const struct expr *a)
 {
     return expr_make(x->m, op, a, NULL, NULL);
 }
+
 const struct expr *build_op2(struct builder *x, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     return expr_make(x->m, op, a, b, NULL);
 }
+
 const struct expr *build_add(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return build_op2(x, EXPR_ADD, a, b);
 }
+
 const struct expr *build_sub(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return build_op2(x, EXPR_SUB, a, b);
 }
+
 const struct expr *build_mul(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return build_op2(x, EXPR_MUL, a, b);
 }
+
 const struct expr *build_divide(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return build_op2(x, EXPR_DIV, a, b);
 }
+
 const struct expr *build_choose(struct builder *x, const struct expr *c, const struct expr *a, const struct expr *b)
 {
     return expr_make(x->m, EXPR_SELECT, c, a, b);
@@ -126,7 +137,8 @@ int build_row_sum(struct builder *x, int v)
     return graph_reduce(x->g, FOLD_SUM, 0, like.rank - 1, like.axes, graph_ref(x->g, v, NULL), NULL);
 }
 
-struct ref build_at(struct builder *x, int v, int axis)
+/* Value v with its last axis indexed by `axis`. */
+static struct ref build_at(struct builder *x, int v, int axis)
 {
     struct ref r = graph_ref(x->g, v, NULL);
     r.sub[r.rank - 1] = build_index_of(x, axis);

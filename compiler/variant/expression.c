@@ -1,6 +1,7 @@
 /* The user's expressions in the graph. Comparisons of i and j take the form that the builder gives them for the masks it knows, so that the passes
    treat j <= i, i - j >= 0 and fabs(i - j) <= 8 as they treat causal and window. */
-#include "../compiler.h"
+#include "builder.h"
+#include "../expression/expression.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Inner products of features: the feature maps of `linear`, and the sketches of PolySketchFormer. A map whose features are several lists is the
    sum of the inner products of each. */
-#include "../compiler.h"
+#include "builder.h"
+#include "../spec/spec.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 /* The weight of (i, j) before the mask, as the spec's similarity says. */
-#include "../compiler.h"
+#include "builder.h"
+#include "../spec/spec.h"
 
 #include <math.h>
 

@@ -1,5 +1,8 @@
 /* NAME.dot: the graph before the first pass as a picture, for Graphviz. */
-#include "../graph_view.h"
+#include "view.h"
+#include "../driver/driver.h"
+#include "../emit/emit.h"
+#include "../support/support.h"
 
 #include <string.h>
 

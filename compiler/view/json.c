@@ -1,6 +1,11 @@
 /* NAME.json: what was made of a spec, for other programs. */
-#include "../graph_view.h"
-#include "../knobs.h"
+#include "view.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../emit/emit.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* The graph as people read it: expressions with signs between their operands, shapes by the names that callers know. */
-#include "../graph_view.h"
+#include "view.h"
+#include "../emit/emit.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ static bool print_block(const struct graph *g, const struct value *v, const stru
 static void print(const struct graph *g, const struct value *v, const struct expr *e, bool inner, struct text *out)
 {
     const struct module *m = g->module;
-    const char *between = emit_infix(e->op);
+    const char *between = expr_infix(e->op);
     switch ((int)e->op) {
     case EXPR_OPERAND: print_ref(g, &v->operand[e->integer], out); return;
     case EXPR_INDEX: text_add(out, "%s", m->axis[e->integer].name); return;

@@ -1,5 +1,7 @@
 /* libFuzzer's door to the spec reader: any bytes give a spec or errors, and what reads as a spec gives a graph that verifies, or errors. */
-#include "compiler/compiler.h"
+#include "compiler/spec/reader.h"
+#include "compiler/spec/spec.h"
+#include "compiler/variant/variant.h"
 
 #include <stdlib.h>
 #include <string.h>

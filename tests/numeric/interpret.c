@@ -1,7 +1,11 @@
 /* What the interpreters make of specs. usage: interpret FOLDER…
    Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy where the mask names it; it gets graph.npy, the value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops
    of each form, as they are emitted for x86-64-v3. What cannot be done is said on standard error, and the file is then missing. */
-#include "../../compiler/compiler.h"
+#include "../../compiler/pass/pass.h"
+#include "../../compiler/schedule/schedule.h"
+#include "../../compiler/spec/spec.h"
+#include "../../compiler/target/target.h"
+#include "../../compiler/variant/variant.h"
 #include "../../runtime/attnrt.h"
 
 #include <stdlib.h>

@@ -2,7 +2,10 @@
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# block: 16`,
    `# target: generic`, `# form: quadratic`. What is stored in bf16 is for the target that multiplies it.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. */
-#include "../../compiler/compiler.h"
+#include "../../compiler/pass/pass.h"
+#include "../../compiler/schedule/schedule.h"
+#include "../../compiler/spec/spec.h"
+#include "../../compiler/target/target.h"
 
 #include <errno.h>
 #include <math.h>

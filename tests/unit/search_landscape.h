@@ -2,7 +2,10 @@
 #ifndef ATTNC_TESTS_SEARCH_LANDSCAPE_H
 #define ATTNC_TESTS_SEARCH_LANDSCAPE_H
 
-#include "compiler/tune.h"
+#include "compiler/support/support.h"
+#include "compiler/tune/result.h"
+#include "compiler/tune/search/search.h"
+#include "compiler/tune/space.h"
 #include "runtime/attnrt.h"
 
 #include <math.h>

@@ -2,7 +2,10 @@
 #ifndef ATTNC_TESTS_STORE_CASES_H
 #define ATTNC_TESTS_STORE_CASES_H
 
-#include "compiler/tune.h"
+#include "compiler/support/support.h"
+#include "compiler/tune/result.h"
+#include "compiler/tune/space.h"
+#include "compiler/tune/store/store.h"
 #include "tests/unit/suite.h"
 
 #include <sqlite3.h>
@@ -16,7 +19,7 @@ static char said[4096]; /* the messages since it was emptied */
 static const struct options options;
 static char folder[200];
 
-/* main.c's. */
+/* command/main.c's. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;

@@ -1,5 +1,10 @@
 /* What calls are counted to do: pairs against the region of the mask point by point, FLOPs against the formulas. */
-#include "compiler/compiler.h"
+#include "compiler/cost/cost.h"
+#include "compiler/pass/pass.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/spec/spec.h"
+#include "compiler/target/target.h"
+#include "compiler/variant/variant.h"
 #include "suite.h"
 
 #include <math.h>

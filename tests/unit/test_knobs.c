@@ -1,12 +1,17 @@
 /* The space of schedules: points and their numbers, what is usual, and the text of a spec with a schedule in it. */
-#include "compiler/knobs.h"
+#include "compiler/driver/driver.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/support/support.h"
+#include "compiler/target/target.h"
+#include "compiler/tune/space.h"
+#include "compiler/tune/tuned_text.h"
 #include "suite.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* main.c's. */
+/* command/main.c's. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -39,7 +44,7 @@ static void test_points(void)
 static void test_values(void)
 {
     struct tune_knob knob;
-    knob_values(&knob, 7, 4, (const int64_t[]){9, 7, 3, 9});
+    knob_set_values(&knob, 7, 4, (const int64_t[]){9, 7, 3, 9});
     CU_ASSERT_EQUAL(knob.values, 3);
     CU_ASSERT_EQUAL(knob.usual, 1);
     CU_ASSERT_EQUAL(knob.value[0], 3);

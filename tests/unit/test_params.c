@@ -1,5 +1,11 @@
 /* Parameters from a seed in emitted C: a kernel with normal, orthogonal and learned parameters is compiled, filled and called. */
-#include "compiler/compiler.h"
+#include "compiler/emit/emit.h"
+#include "compiler/host/host.h"
+#include "compiler/pass/pass.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/spec/spec.h"
+#include "compiler/support/support.h"
+#include "compiler/target/target.h"
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -34,7 +40,7 @@ static struct text source, header;
 
 static const char spec_text[] = "similarity: softmax\nshape: {head_dim: 8}\n";
 
-/* main.c's, for what cc.c has to say. */
+/* command/main.c's, for what host/compile.c has to say. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -55,9 +61,11 @@ static void compile(void)
     CU_ASSERT_FATAL(spec && graph && !graph_verify(graph));
     struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .meaning = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
-    const struct product p = {.spec = spec, .graph = graph, .compilation = {&c}, .compilations = 1, .version = {{.c = &c}}, .versions = 1};
-    emit_source(&p, NULL, "attnc seeded.yaml", &source);
-    emit_header(&p, "attnc seeded.yaml", &header);
+    const struct compilation *const all[] = {&c};
+    const struct version version = {.c = &c};
+    const struct emission emission = {.spec = spec, .compilation = all, .compilations = 1, .version = &version, .versions = 1};
+    emit_source(&emission, NULL, "attnc seeded.yaml", &source);
+    emit_header(&emission, "attnc seeded.yaml", &header);
     CU_ASSERT_EQUAL_FATAL(kernel_load("seeded", source.data, header.data, true, &loaded), STATUS_DONE);
 }
 

@@ -1,5 +1,9 @@
 /* The driver of the passes: what a pass requires is there when it runs, clean-ups run where they are due, and a pipeline in a wrong order is refused. */
-#include "compiler/compiler.h"
+#include "compiler/pass/pass.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/spec/spec.h"
+#include "compiler/target/target.h"
+#include "compiler/variant/variant.h"
 #include "suite.h"
 
 #include <stdlib.h>

@@ -1,5 +1,11 @@
 /* Ranges of regions: against the definition on random regions, and how much the loops of masks visit. */
-#include "compiler/compiler.h"
+#include "compiler/analysis/analysis.h"
+#include "compiler/cost/cost.h"
+#include "compiler/pass/pass.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/spec/spec.h"
+#include "compiler/target/target.h"
+#include "compiler/variant/variant.h"
 #include "runtime/attnrt.h"
 #include "suite.h"
 

@@ -1,4 +1,5 @@
 /* Strategies of the search for schedules: the order and the number of what they ask for, and how near they come to the best of landscapes that are known. */
+#include "compiler/schedule/schedule.h"
 #include "search_landscape.h"
 #include "suite.h"
 

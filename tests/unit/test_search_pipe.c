@@ -1,5 +1,8 @@
 /* A user's own strategy on a pipe: what is said there, commands that keep to it and commands that do not. */
-#include "compiler/tune.h"
+#include "compiler/support/support.h"
+#include "compiler/tune/result.h"
+#include "compiler/tune/search/search.h"
+#include "compiler/tune/space.h"
 #include "suite.h"
 
 #include <errno.h>

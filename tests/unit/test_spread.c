@@ -1,5 +1,5 @@
 /* How much repeats of a measurement differ. */
-#include "compiler/compiler.h"
+#include "compiler/support/support.h"
 #include "suite.h"
 
 static void spreads(void)

@@ -1,4 +1,6 @@
 /* Results of tuning: what samples say, rows in and out, versions of the schema, files that are none of ours, joining, and what is told. */
+#include "compiler/schedule/schedule.h"
+#include "compiler/tune/report.h"
 #include "tests/unit/store_cases.h"
 
 #include <jansson.h>

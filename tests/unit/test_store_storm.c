@@ -1,4 +1,5 @@
 /* The store under what befalls files: processes killed at any moment, several writers, locks that stay, disks that are full, folders that cannot be written. */
+#include "compiler/tune/store/connection.h"
 #include "tests/unit/store_cases.h"
 
 #include <errno.h>

@@ -1,6 +1,11 @@
 /* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs, with the cost model's expectation as
    one more input that is linear; the next point is the one with the greatest expected improvement of the log of the time. */
-#include "../../tune_search.h"
+#include "search.h"
+#include "strategy.h"
+#include "../../schedule/schedule.h"
+#include "../../support/support.h"
+#include "../result.h"
+#include "../space.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,11 @@
 /* Successive halving (Jamieson and Talwalkar, 2016) on a lattice: a round looks at many points with few samples; the best third is looked at again
    with three times as many, as are a few that may just have had bad luck, and the places that this leaves in the next, smaller round go to neighbours of
    the points that stay. */
-#include "../../tune_search.h"
+#include "search.h"
+#include "strategy.h"
+#include "../../support/support.h"
+#include "../result.h"
+#include "../space.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,11 @@
 /* A strategy of the user's own: a command that gets lines of JSON on standard input and writes lines of JSON to standard output; pipe_help says which.
    A command may write ahead of the answers or never read them, may think for as long as it likes, and may die at any time. */
-#include "../../tune_search.h"
+#include "search.h"
+#include "strategy.h"
+#include "../../schedule/schedule.h"
+#include "../../support/support.h"
+#include "../result.h"
+#include "../space.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,10 @@
 /* Joins two databases: what the other one has and this one lacks is copied, known by the random keys of runs and trials. */
-#include "../../tune_store.h"
+#include "connection.h"
+#include "store.h"
+#include "../../spec/spec.h"
+#include "../../support/support.h"
+#include "../result.h"
+#include "../space.h"
 
 #include <string.h>
 #include <sys/stat.h>

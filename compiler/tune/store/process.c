@@ -1,5 +1,5 @@
 /* Which process runs a trial, in a form that another can ask about later: a process that was killed cannot say so itself. */
-#include "../../tune_store.h"
+#include "connection.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,22 +1,19 @@
 /* Experiments, runs and trials as rows: written each in one transaction, and read back. */
-#include "../../tune_store.h"
+#include "connection.h"
+#include "store.h"
+#include "../../schedule/schedule.h"
+#include "../../support/support.h"
+#include "../result.h"
+#include "../space.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 /* Every column of an experiment but its space, for `store_ask` and in this order. */
 #define EXPERIMENT_TYPES "tttttiiiii"
 #define EXPERIMENT_VALUES(e) \
     (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, (e)->shape.kv_heads, (e)->shape.length, \
         (int64_t)(e)->shape.threads
-
-double store_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena)
 {

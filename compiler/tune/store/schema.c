@@ -1,5 +1,7 @@
 /* The tables that trials are kept in, and how a database of before becomes one of today. */
-#include "../../tune_store.h"
+#include "connection.h"
+#include "store.h"
+#include "../../support/support.h"
 
 /* Each step leads from the version of its index to the next; a step that was once released is never changed, a new one is added.
    Positions count from 0; times are seconds since 1970; what is not known is NULL. `key` is 128 random bits, by which databases that are merged know what
@@ -41,7 +43,7 @@ static const char *const steps[] = {
     " (SELECT avg(usual) FROM samples s WHERE s.trial = t.id) AS mean_usual"
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment;",
 
-    /* process: which one began the trial (tune_process.c), so that one that was killed is known to run no more. code: a hash of the C that was measured;
+    /* process: which one began the trial (process.c), so that one that was killed is known to run no more. code: a hash of the C that was measured;
        same_as: the key of the trial that had the same C and was measured in place of this one, whose result is this one's too. */
     "ALTER TABLE trials ADD COLUMN process TEXT;"
     "ALTER TABLE trials ADD COLUMN code TEXT;"

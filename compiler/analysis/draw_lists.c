@@ -1,0 +1,77 @@
+/* The lists of blocks that masks draw at random, and the unions of ranges: how many there are, and the workspace that they take. */
+#include "analysis.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+
+#include <string.h>
+
+enum { RANGE_BYTES = 16, NUMBER_BYTES = 8 };
+
+bool draw_same_lists(const struct expr *a, const struct expr *b)
+{
+    return a->draw == b->draw && a->arg[0] == b->arg[0] && a->arg[2] == b->arg[2];
+}
+
+static void collect_expr(const struct expr *e, struct drawn_list *list)
+{
+    if (!e) return;
+    for (int k = 0; k < expr_arity(e->op); k++) collect_expr(e->arg[k], list);
+    if (e->op != EXPR_DRAWN) return;
+    for (int k = 0; k < list->count; k++)
+        if (draw_same_lists(list->e[k], e)) return;
+    if (list->count < MAX_DRAWN) list->e[list->count++] = e;
+}
+
+void draw_lists(const struct stmt *s, struct drawn_list *list)
+{
+    for (int k = 0; k < s->ranges; k++) collect_expr(s->range[k].drawn, list);
+    for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++) collect_expr(s->assign[k].expr, list);
+    for (const struct stmt *inner = s->body; inner; inner = inner->next) draw_lists(inner, list);
+}
+
+/* How many lists a tile of queries has, at most: one for every block it touches. */
+static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
+{
+    const struct expr *x;
+    int64_t block = 1;
+    floor_quotient(c->loops->module, drawn->arg[0], &x, &block);
+    return (c->tile_q - 2 + block) / block + 1;
+}
+
+static int64_t round_64(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn)
+{
+    return round_64(lists_of(c, drawn) * (drawn->draw->count + 1) * NUMBER_BYTES);
+}
+
+int64_t draw_union_bytes(const struct compilation *c, const struct stmt *s)
+{
+    int64_t ranges = 0, drawn = 0;
+    if (s->op == LOOPS_DOT) return 0;
+    for (int k = 0; k < s->ranges; k++)
+        if (s->range[k].drawn)
+            drawn += lists_of(c, s->range[k].drawn) * s->range[k].drawn->draw->count;
+        else
+            ranges++;
+    return drawn ? round_64((ranges + drawn) * RANGE_BYTES) : 0;
+}
+
+static int64_t unions_bytes(const struct compilation *c, const struct stmt *s)
+{
+    int64_t bytes = 0;
+    for (; s; s = s->next) bytes += draw_union_bytes(c, s) + unions_bytes(c, s->body);
+    return bytes;
+}
+
+int64_t ranges_workspace(const struct compilation *c)
+{
+    struct drawn_list list = {0};
+    for (const struct stmt *s = c->loops->body; s; s = s->next) draw_lists(s, &list);
+    int64_t bytes = unions_bytes(c, c->loops->body);
+    for (int k = 0; k < list.count; k++) bytes += draw_list_bytes(c, list.e[k]);
+    return bytes;
+}

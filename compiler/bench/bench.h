@@ -1,0 +1,23 @@
+/* The command attnc bench. */
+#ifndef ATTNC_BENCH_H
+#define ATTNC_BENCH_H
+
+#include "../support/support.h"
+
+int command_bench(const struct options *o);
+
+enum { MOST_COUNTS = 32, MOST_SPECS = 32 };
+
+struct bench_request {
+    struct lengths lengths; /* of queries and of keys, ascending */
+    int threads, heads;     /* how many numbers of each follow */
+    int thread[MOST_COUNTS];
+    struct head_counts head[MOST_COUNTS];
+    int64_t batch, document;
+    double time, limit; /* seconds: spent on a point, at least; of the longest call that is made */
+    uint64_t seed;
+};
+
+bool heads_read(const struct options *o, struct bench_request *r); /* sets `heads` and `head` */
+
+#endif

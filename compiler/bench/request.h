@@ -1,0 +1,61 @@
+/* What the files of attnc bench share: the request, what was measured, and how it is told. */
+#ifndef ATTNC_BENCH_REQUEST_H
+#define ATTNC_BENCH_REQUEST_H
+
+#include "bench.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../support/support.h"
+#include "../target/target.h"
+
+/* Threads are left as 0, OpenMP's default, where the option is not there. */
+bool bench_request_read(const struct options *o, struct bench_request *r);
+
+/* One spec at one point. */
+struct bench_result {
+    bool measured;
+    char skipped[160];       /* else why not, when it is its turn; "" before */
+    const char *form;        /* "linear", "quadratic" */
+    int runs;
+    double median, best;     /* seconds of a call; where it was left out for its length, `best` is what it would take, or 0 */
+    double spread;           /* of the calls, as repeats_spread has it */
+    struct counts counts;
+    struct roofline roofline;
+    double peak, bandwidth;  /* of as many threads, a second */
+    double peak_spread;      /* of the turns that the peak was measured in */
+    size_t workspace;
+};
+struct bench_point {
+    int64_t length;
+    struct head_counts heads;
+    int threads;
+    struct bench_result result[MOST_SPECS];
+};
+struct bench {
+    const struct options *o;
+    struct bench_request request;
+    struct machine *machine;
+    const struct target *target; /* the best one here */
+    const char *compiler;        /* and its version: what compiled the kernels */
+    int specs;
+    const struct product *product[MOST_SPECS];
+    int points, begun; /* the first so many have results */
+    struct bench_point *point;
+    bool ids;         /* some spec reads ids */
+    bool interrupted;
+};
+
+/* The roofline's time. */
+double bench_expected(const struct bench_result *r);
+/* Everything asked for, from what there is; STATUS_DONE or STATUS_MACHINE after a message. */
+enum status bench_report(const struct bench *b);
+/* The picture, as SVG. */
+void bench_plot(const struct bench *b, struct text *out);
+/* Points and specs that are drawn and named together: the heads or threads where there are several. */
+void bench_series_name(const struct bench *b, int spec, const struct bench_point *p, struct text *out);
+
+/* Its name, and where another spec has the same one the file. */
+const char *bench_label(const struct bench *b, int spec);
+void bench_heads_name(const struct head_counts *h, struct text *out);
+
+#endif

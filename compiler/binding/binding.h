@@ -1,0 +1,10 @@
+/* NAME.py: a kernel as a Python module. */
+#ifndef ATTNC_BINDING_H
+#define ATTNC_BINDING_H
+
+#include "../driver/driver.h"
+
+void emit_python(const struct product *p, struct text *out);
+extern const char python_body[]; /* python_body.py */
+
+#endif

@@ -1,0 +1,123 @@
+/* The choice among the versions of a kernel, made at run time by the machine and the number of keys. */
+#include "emit.h"
+#include "printer.h"
+#include "../schedule/schedule.h"
+#include "../target/target.h"
+
+#include <string.h>
+
+bool emit_by_length(const struct version *v, int versions)
+{
+    for (int k = 0; k < versions; k++)
+        if (v[k].from > 0) return true;
+    return false;
+}
+
+bool emit_any_paired(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (loops_paired(c[k]->loops)) return true;
+    return false;
+}
+
+bool emit_any_in_phases(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (emit_in_phases(c[k]->loops)) return true;
+    return false;
+}
+
+bool emit_any_apart(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (emit_tasks_apart(c[k]->loops) > 1) return true;
+    return false;
+}
+
+int emit_same_target(const struct compilation *const *c, int compilations)
+{
+    int count = 1;
+    while (count < compilations && c[count]->target == c[0]->target) count++;
+    return count;
+}
+
+/* How many versions from the first on are for its target. */
+static int same_versions(const struct version *v, int versions)
+{
+    int count = 1;
+    while (count < versions && v[count].c->target == v[0].c->target) count++;
+    return count;
+}
+
+bool emit_certain_target(const struct target *t)
+{
+    return !*t->guard && !*t->supported;
+}
+
+const char *emit_guard(const struct compilation *const *c, int k)
+{
+    const char *guard = c[k]->target->guard;
+    for (int n = 0; n < k; n++) {
+        const struct target *better = c[n]->target;
+        if (better == c[k]->target || *better->supported || strstr(guard, better->guard)) continue;
+        guard = arena_printf(c[k]->graph->module->arena, "%s%s!%s", guard, *guard ? " && " : "", better->guard);
+    }
+    return guard;
+}
+
+/* The versions of one target, the one for the longest sequences first. */
+static void returns(const struct version *v, int count, int deeper, bool phases, bool apart, struct text *out)
+{
+    for (int n = count - 1; n >= 0; n--) {
+        const struct compilation *c = v[n].c;
+        const struct loops *l = c->loops;
+        text_add(out, "%*s    ", deeper, "");
+        if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
+        text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)),
+                 (long long)emit_tasks_of(l), (long long)l->workspace);
+        if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
+        if (emit_in_phases(l))
+            text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
+        if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].together);
+        text_add(out, "};\n");
+    }
+}
+
+void emit_choice(const struct emitted_file *e, struct text *out)
+{
+    const bool phases = emit_any_in_phases(e->c, e->compilations), apart = emit_any_apart(e->c, e->compilations);
+    text_add(out, "/* ==== which of them this machine runs ==== */\nstruct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n");
+    if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
+    text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
+                  "    size_t own;   /* bytes of workspace a thread */\n");
+    if (apart) text_add(out, "    int64_t apart; /* the queries of a task are so many positions apart */\n");
+    if (phases)
+        text_add(out, "    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */\n"
+                      "    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */\n");
+    bool used = true, any = false, certain = false;
+    for (int k = 0, count; k < e->versions; k += count) {
+        count = same_versions(e->version + k, e->versions - k);
+        used &= count > 1;
+        any |= count > 1;
+    }
+    text_add(out, "};\n\n%sstatic struct version version(int64_t n_k)\n{\n%s",
+             !any                    ? ""
+             : e->p->spec->schedules ? "/* By the number of keys, as the schedule says. */\n"
+                                     : "/* By the number of keys: with more the linear form takes less work. */\n",
+             used ? "" : "    (void)n_k;\n");
+    for (int k = 0, compilation = 0, count; k < e->versions && !certain; k += count) {
+        const struct target *m = e->version[k].c->target;
+        count = same_versions(e->version + k, e->versions - k);
+        const char *guard = emit_guard(e->c, compilation);
+        if (*guard) text_add(out, "#if %s\n", guard);
+        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
+        returns(e->version + k, count, *m->supported ? 4 : 0, phases, apart, out);
+        if (*m->supported && count > 1) text_add(out, "    }\n");
+        if (*guard) text_add(out, "#endif\n");
+        certain = emit_certain_target(m);
+        compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
+    }
+    if (!certain) text_add(out, "%s    return (struct version){.tile = 1%s};\n", used ? "    (void)n_k;\n" : "", apart ? ", .apart = 1" : "");
+    text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n",
+             phases ? " + v->shared + v->slots * v->slot" : "");
+}

@@ -1,0 +1,38 @@
+/* Emitted C: the files, and what others say with its names. */
+#ifndef ATTNC_EMIT_H
+#define ATTNC_EMIT_H
+
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../target/target.h"
+
+enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MOST_SCHEDULES };
+
+/* What runs from so many keys on. */
+struct version {
+    const struct compilation *c;
+    int64_t from;
+    int together; /* which heads all threads work on together */
+};
+
+/* What is emitted: all that one spec was compiled to. */
+struct emission {
+    const struct spec *spec;
+    const struct compilation *const *compilation; /* by target */
+    int compilations;
+    const struct version *version; /* by target, then ascending */
+    int versions;
+    bool standalone;
+};
+
+/* The code for all targets, or for one. `command` is the reproducing command. Standalone files include no header of attnc. */
+void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
+void emit_header(const struct emission *e, const char *command, struct text *out);
+/* The C name of an axis' extent: "n_q", or a number. */
+const char *emit_size(const struct module *m, int axis);
+/* The C name for a dotted parameter name: "q_norm_weight". */
+const char *emit_name(struct arena *arena, const char *name);
+/* An expression in SIZE, LO, HI as C, for people to read. */
+const char *emit_bound(const struct compilation *c, const struct expr *e);
+
+#endif

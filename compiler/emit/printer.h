@@ -1,0 +1,162 @@
+/* What the files of the printer share: its state, and the C of names, numbers, addresses and statements. */
+#ifndef ATTNC_EMIT_PRINTER_H
+#define ATTNC_EMIT_PRINTER_H
+
+#include "emit.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
+
+enum { MAX_ID_RANGES = 16 }; /* that one tile compares */
+
+/* How a compilation uses the registers: rows, vectors, unroll; and what its functions' names end in, where some are for other blocks. (pass/block.c) */
+const char *emit_suffix(const struct compilation *c);
+/* The runtime's types, with the guard that they have in attnrt.h, and those of its functions that `kernel` calls, static. (standalone.c) */
+void standalone_types(struct text *out);
+void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
+
+/* A function that one target's code has for products of one shape: its parameters, and its arguments of the product of any shape (dot.c). */
+struct product_function {
+    const char *list, *call;
+    struct product_function *next;
+};
+
+/* The printer of one target's code. */
+struct emitter {
+    const struct compilation *c;
+    const struct loops *l;
+    struct module *m;
+    const char *suffix, *real; /* "v4", "float" */
+    int lanes, vectors, rows;  /* elements of a vector; register block of a product */
+    int unroll;                /* vectors of a map at a time */
+    struct product_function **products; /* a list that the compilations for a target share */
+    bool compensated; /* some sums keep what rounding leaves over */
+    int64_t region_keys, region_pairs; /* that products over a region sum over, at most; the latter in pairs of bf16 */
+    struct text *out;
+    int indent, temporaries;
+    bool task_axis[MAX_AXES]; /* axes that the task number fixes */
+    int64_t stride[MAX_AXES]; /* between neighbours in the current range of an axis; 0: 1 */
+    bool cut[MAX_AXES];       /* constant axes of which a turn has a part: from f0 to f1 */
+    bool phases;              /* a thread's memory is in *part; else `work` */
+    bool in_window;           /* the range of the chunks is the window's, not one chunk */
+    int drawns;               /* what is drawn at random and has its lists by now */
+    const struct expr *drawn[MAX_DRAWN];
+    int64_t workspace_used;      /* of what lies after the tiles: the next free byte; 0: all is free */
+    int ids;                     /* ranges of positions whose ids are known, each by one of its ends */
+    const struct expr *id[MAX_ID_RANGES];
+    const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
+};
+/* One line of C, or more when it is long: it is cut at blanks. */
+void emit_wrapped(struct text *out, int indent, const char *text);
+void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
+/* The vector types, the functions on them and the products that the code names. */
+void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
+const char *emit_real(enum dtype dtype);   /* the C type of what is computed with elements stored so */
+const char *emit_stored(enum dtype dtype); /* the C type of such an element */
+/* The functions of one compilation (task.c). */
+void emit_tasks(struct emitter *x, struct text *out);
+/* The name of a function of a compilation: NAME_part_v4, or NAME_part_from4096_v4. What does the work of a call is "linear" or "rows". */
+const char *emit_function(const struct compilation *c, const char *part);
+const char *emit_form(const struct compilation *c);
+/* Whether the functions are the parallel loops on a head, one after the other. */
+bool emit_in_phases(const struct loops *l);
+/* The queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
+int64_t emit_tasks_of(const struct loops *l);
+/* How far apart neighbours in a task's tile of queries are. */
+int64_t emit_tasks_apart(const struct loops *l);
+/* Statements, into x->out. */
+void emit_statements(struct emitter *x, const struct stmt *s);
+/* A DOT statement; the functions that those before it call. (dot.c) */
+void emit_dot(struct emitter *x, const struct stmt *s);
+void emit_products(const struct emitter *x, struct text *out);
+/* Elements of an axis' current range, the name of a reference's array, and the address of an operand at the beginning of the ranges of the nest's axes, as C. */
+const char *emit_range(struct emitter *x, int axis);
+const char *emit_array(const struct emitter *x, const struct ref *r);
+const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
+/* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
+bool emit_tiled(const struct emitter *x, int axis);
+/* Where a nest's variable of the axis begins and ends, as C. */
+const char *emit_first(const struct emitter *x, int axis);
+const char *emit_end(const struct emitter *x, int axis);
+/* The heads of the loops that a FOR over tiles of queries or keys is, the last of them over the tiles, with their ranges: returns how many. The condition
+   of an IF with ranges; what a loop needs that is drawn at random, and its name. (ranges.c) */
+int emit_tile_loops(struct emitter *x, const struct stmt *s);
+const char *emit_outside(struct emitter *x, const struct stmt *s);
+void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
+const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
+/* What the conditions in a statement compare of ids, declared where they are first known: before the loop, or (`inside`) at the beginning of its
+   body; and the C of one end of such a range. (ids.c) */
+void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
+const char *emit_id_end(struct emitter *x, const struct expr *e);
+/* The functions that read ids. */
+extern const char emit_ids_functions[];
+/* A MAP statement. */
+void emit_map(struct emitter *x, const struct stmt *s);
+/* The array `to` of masks says in which lanes of the axis the region holds, for the other axes as they stand. */
+void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);
+/* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */
+const char *emit_integer(struct emitter *x, const struct expr *e);
+/* A number of the emitted type (`narrow`: float), the shortest that reads back. */
+const char *emit_number(const struct emitter *x, double value, bool narrow);
+/* The address of element `r`, as C: "q + (i0 + i) * q_row + d". */
+const char *emit_address(struct emitter *x, const struct ref *r);
+/* The element itself: "q[(i0 + i) * q_row + d]". */
+const char *emit_element(struct emitter *x, const struct ref *r);
+const char *emit_step(struct emitter *x, const struct ref *r, int axis);
+/* Whether neighbours in the current range of an axis are apart: then its elements are counted, and name_count is how many there are. */
+bool emit_apart(const struct emitter *x, int axis);
+
+/* Text as it may stand in a C comment: nothing in it begins or ends one or is a trigraph. */
+const char *emit_harmless(struct arena *arena, const char *text);
+/* Lines of text in a C comment. */
+void emit_comment(struct arena *arena, struct text *out, const char *text, int indent);
+
+int emit_param_count(const struct graph *g);
+/* The shape as the axes of the interface: g and m side by side are the heads. */
+int emit_param_shape(const struct graph *g, const struct value *v, const char **shape, const char **said);
+/* The parameter of integers, or NULL. */
+const char *emit_param_of_ids(const struct graph *g);
+bool emit_has_random(const struct graph *g);
+void emit_params_struct(const struct compilation *c, struct text *out);
+/* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal ones takes. */
+void emit_params_functions(const struct compilation *c, struct text *out);
+/* The runtime's name of a storage type. */
+const char *emit_runtime_dtype(enum dtype dtype);
+
+/* Whether what runs depends on the number of keys. */
+bool emit_by_length(const struct version *v, int versions);
+/* Whether some products need the processor's own instructions. */
+bool emit_any_paired(const struct compilation *const *c, int compilations);
+bool emit_any_in_phases(const struct compilation *const *c, int compilations);
+/* How many compilations from the first on are for its target. */
+int emit_same_target(const struct compilation *const *c, int compilations);
+/* Compiled and run on every machine. */
+bool emit_certain_target(const struct target *t);
+/* Where the code for the k-th compilation's target is compiled: not where one before it is always chosen. */
+const char *emit_guard(const struct compilation *const *c, int k);
+
+/* What one file has: the code of all targets of a product, or of one. */
+struct emitted_file {
+    const struct emission *p;
+    const struct compilation *const *c;
+    const struct version *version;
+    int compilations, versions;
+    const char *command;
+};
+
+void emit_choice(const struct emitted_file *e, struct text *out);
+
+void emit_entry_points(const struct emitted_file *e, struct text *out);
+
+/* Without outer parentheses; `inner` adds them to what is not a single name or number. */
+const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
+
+int emit_known_ids(const struct emitter *x, const struct expr *e);
+
+/* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */
+void emit_copy(struct emitter *x, const struct stmt *s);
+
+bool emit_any_apart(const struct compilation *const *c, int compilations);
+
+#endif

@@ -1,0 +1,136 @@
+/* What this machine can do, measured: compiled and loaded like a kernel (machine.c), so that its threads are those of the kernels. */
+#include "probe.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+double attn_seconds(void); /* of the runtime, which is inside attnc */
+
+#define STEPS 1000000
+
+/* One thread's loop: CHAINS registers of WIDTH elements, which is enough to hide the latency of a multiply-add and to fill the ports. */
+#define PEAK_LOOP(NAME, TARGET, REAL, WIDTH, CHAINS, CONSTRAINT) \
+    TARGET static double NAME(void) \
+    { \
+        typedef REAL vector __attribute__((vector_size(WIDTH * sizeof(REAL)))); \
+        vector a[CHAINS], x = {0}, y = {0}; \
+        for (int l = 0; l < WIDTH; l++) { \
+            x[l] = (REAL)(1.0 + 1e-7 * l); \
+            y[l] = (REAL)1e-9; \
+            for (int c = 0; c < CHAINS; c++) a[c][l] = (REAL)(c + 0.001 * l); \
+        } \
+        __asm__ volatile("" : "+" CONSTRAINT(x), "+" CONSTRAINT(y)); \
+        for (long step = 0; step < STEPS; step++) { \
+            _Pragma("GCC unroll 24") for (int c = 0; c < CHAINS; c++) a[c] = a[c] * x + y; \
+            __asm__ volatile("" ::CONSTRAINT(x)); \
+        } \
+        for (int c = 1; c < CHAINS; c++) a[0] += a[c]; \
+        return (double)a[0][1]; \
+    }
+
+#if defined(__x86_64__)
+#define WITH(features) __attribute__((target(features)))
+PEAK_LOOP(avx512_f32, WITH("avx512f"), float, 16, 12, "v")
+PEAK_LOOP(avx512_f64, WITH("avx512f"), double, 8, 12, "v")
+PEAK_LOOP(avx2_f32, WITH("avx2,fma"), float, 8, 12, "x")
+PEAK_LOOP(avx2_f64, WITH("avx2,fma"), double, 4, 12, "x")
+PEAK_LOOP(plain_f32, , float, 4, 12, "x")
+PEAK_LOOP(plain_f64, , double, 2, 12, "x")
+enum { PLAIN_CHAINS = 12 };
+#elif defined(__aarch64__)
+PEAK_LOOP(plain_f32, , float, 4, 24, "w")
+PEAK_LOOP(plain_f64, , double, 2, 24, "w")
+enum { PLAIN_CHAINS = 24 };
+#else
+PEAK_LOOP(plain_f32, , float, 4, 12, "m")
+PEAK_LOOP(plain_f64, , double, 2, 12, "m")
+enum { PLAIN_CHAINS = 12 };
+#endif
+
+struct loop {
+    const char *name;
+    double (*run[2])(void); /* f32, f64 */
+    int vector_bytes, chains;
+};
+
+static struct loop widest(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return (struct loop){"512-bit multiply-adds", {avx512_f32, avx512_f64}, 64, 12};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return (struct loop){"256-bit multiply-adds", {avx2_f32, avx2_f64}, 32, 12};
+#endif
+    return (struct loop){"128-bit multiplications and additions", {plain_f32, plain_f64}, 16, PLAIN_CHAINS};
+}
+
+static const char *vectors(void)
+{
+    return widest().name;
+}
+
+static int threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+/* FLOPs a second, the best of what fits into `seconds`. Loops are called from the parallel region, never written inside it: the compilers outline
+   a region without its target attribute. */
+static double peak(int wide, int count, double seconds)
+{
+    const struct loop loop = widest();
+    const double flops = 2.0 * STEPS * loop.chains * loop.vector_bytes / (wide ? 8 : 4);
+    double best = 0, begun = attn_seconds();
+#ifndef _OPENMP
+    count = 1;
+#endif
+    for (int run = 0; run < 3 || attn_seconds() - begun < seconds; run++) {
+        const double start = attn_seconds();
+#ifdef _OPENMP
+#pragma omp parallel num_threads(count)
+#endif
+        {
+            volatile double keep = loop.run[wide != 0]();
+            (void)keep;
+        }
+        const double rate = flops * count / (attn_seconds() - start);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+/* Bytes a second of a = b + s * c over three arrays of n numbers, the best of what fits into `seconds`; what a cache line's write first reads is not
+   counted. */
+static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
+{
+    double best = 0, begun = attn_seconds();
+#ifndef _OPENMP
+    (void)count;
+#endif
+    for (int run = 0; run < 2 || attn_seconds() - begun < seconds; run++) {
+        const double start = attn_seconds();
+        if (run == 0 && fresh) { /* each thread's part comes to lie near it */
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(count) schedule(static)
+#endif
+            for (int64_t k = 0; k < n; k++) {
+                a[k] = 0;
+                b[k] = 1;
+                c[k] = 2;
+            }
+            continue;
+        }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(count) schedule(static)
+#endif
+        for (int64_t k = 0; k < n; k++) a[k] = b[k] + 0.5 * c[k];
+        const double rate = 3 * sizeof(double) * (double)n / (attn_seconds() - start);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+const struct machine_probe machine_probe = {vectors, threads, peak, triad};

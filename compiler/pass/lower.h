@@ -1,0 +1,68 @@
+/* What the files of lowering share. */
+#ifndef ATTNC_PASS_LOWER_H
+#define ATTNC_PASS_LOWER_H
+
+#include "../schedule/schedule.h"
+
+enum stage { BEFORE, INSIDE, AFTER, STATE };
+
+struct lowering {
+    struct compilation *c;
+    const struct graph *g;
+    struct loops *l;
+    struct module *m;
+    int output;       /* the value that is lowered */
+    int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
+    int chunk;        /* the axis of chunks, or -1 */
+    bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
+    const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
+    int ring;         /* the axis of recent chunks, or -1 */
+    int *carried, *keep, *take; /* of a state: the tile that slots are folded into; of a running maximum: the factors of what was and of what comes */
+    int *array;       /* of each value */
+    int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
+    bool *running, *unbuilt; /* a maximum that sums are relative to; a map that its only user computes in its own nest */
+    bool *minus_infinity;    /* tiles whose elements outside the region are -inf by now */
+    bool *zero;              /* or 0 */
+    enum stage *stage;
+    struct stmt **end, **before, **inside; /* where the next statement goes */
+    struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
+};
+
+bool lower_run_time(const struct lowering *x, int axis);
+struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);
+/* The axes of a value's tile: constant ones first, then keys, then queries, so that the sequence is in the lanes. */
+int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes);
+int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes);
+const char *lower_tile_name(const struct lowering *x, const struct value *v);
+/* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops; the chunk of a query is that of its loop. */
+struct ref lower_ref(const struct lowering *x, const struct ref *r);
+/* A MAP statement over the given axes that assigns one expression. */
+struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold, const struct expr *e);
+/* Sets all of an array, or of a chunk's slot. */
+void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
+/* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
+int lower_new_rest(struct lowering *x, bool streamed, int to, struct stmt ***at);
+
+/* Keys of a chunk come in tiles; so few that their plain sums lose nothing. */
+enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
+
+int64_t lower_tiles_of_chunk(const struct lowering *x);
+/* The tile times the factor. */
+void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
+bool lower_has_stream(const struct lowering *x, const struct value *v);
+struct stmt **lower_new_list(struct lowering *x);
+struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from, const struct expr *to, int64_t step);
+
+void lower_array(struct lowering *x, int number, enum array_kind kind);
+/* The values of one of the loops over keys: the sums of the given stage and all that they need. Returns the region they share, or NULL. */
+const struct expr *lower_values(struct lowering *x, enum stage sums);
+
+/* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet `open`. */
+void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
+/* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes after it. */
+struct stmt *lower_query_body(struct lowering *x);
+
+/* States, and queries that meet them. */
+void lower_states(struct lowering *x, struct stmt **at);
+
+#endif

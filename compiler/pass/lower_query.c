@@ -1,0 +1,81 @@
+/* The loops over queries. */
+#include "lower.h"
+
+#include <string.h>
+
+/* In a loop over chunks a query's chunk is that loop's; the keys of a state's loop are those of the chunk. */
+static void name_chunks(struct lowering *x, struct stmt *s)
+{
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+    for (; s; s = s->next) {
+        if (s->where) s->where = expr_replace(x->m, s->where, x->chunk_of, own);
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, x->chunk_of, own);
+        name_chunks(x, s->body);
+    }
+}
+
+/* The first query whose last key is `least` or one after it; it may be negative. Last keys do not fall from query to query. */
+static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *least)
+{
+    const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, x->lane);
+    if (!expr_has(last, EXPR_INDEX)) return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, least, last, NULL), zero, none);
+    if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
+        const struct expr *a = first_query(x, last->arg[0], least), *b = first_query(x, last->arg[1], least);
+        return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
+    }
+    const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
+    return expr_make(x->m, EXPR_SUB, least, shift, NULL);
+}
+
+void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
+{
+    const struct value *out = &x->g->value[x->output];
+    struct stmt **inner = *at, **first = *at;
+    const struct expr *zero = expr_int(x->m, 0);
+    for (int k = 0; k < out->rank; k++) {
+        int axis = out->axes[k];
+        if (!lower_run_time(x, axis) || open[axis]) continue;
+        const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
+        if (axis == x->lane && x->prefix) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
+            const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+            const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+            const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL);
+            const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
+            from = expr_make(x->m, EXPR_SELECT, none_before, zero, expr_make(x->m, EXPR_MAX, zero, first_query(x, x->last, begin), NULL));
+            to = expr_make(x->m, EXPR_MIN, to, first_query(x, x->last, end), NULL);
+        }
+        struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
+        loop->parallel = parallel;
+        if (first == *at) *at = inner; /* after the outermost */
+        inner = &loop->body;
+    }
+    *inner = body;
+}
+
+struct stmt *lower_query_body(struct lowering *x)
+{
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **after = lower_new_list(x);
+    x->before = before;
+    x->inside = inside;
+    x->end = after;
+    const struct expr *region = lower_values(x, AFTER);
+    const struct value *out = &x->g->value[x->output];
+    struct stmt *copy = lower_append(x, &x->end, LOOPS_COPY); /* the result leaves its tile */
+    struct array a = {.kind = ARRAY_OUTPUT, .name = x->g->output[0].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
+    for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
+    int output = loops_array(x->l, a);
+    copy->rank = lower_tile_axes(x, out, copy->axes);
+    copy->operands = 1;
+    copy->operand[0] = loops_ref(x->l, x->array[x->output]);
+    copy->assigns = 1;
+    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    if (*inside) {
+        struct stmt *loop = lower_loop_over(x, &x->before, x->stream, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
+        loop->where = region;
+        loop->body = *inside;
+    }
+    *x->before = *after;
+    if (x->prefix) name_chunks(x, *before);
+    return *before;
+}

@@ -1,0 +1,144 @@
+/* Tiles, statements and references, as all of lowering makes them. */
+#include "lower.h"
+
+#include <string.h>
+
+bool lower_run_time(const struct lowering *x, int axis)
+{
+    return x->m->axis[axis].source != SIZE_CONSTANT;
+}
+
+struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
+{
+    struct stmt *s = stmt_new(x->l, op);
+    **at = s;
+    *at = &s->next;
+    return s;
+}
+
+/* Whether the value is of keys, and all that is made of it is states whose lanes are its last axis, as with an array as it is stored. */
+static bool lanes_of_states(const struct lowering *x, const struct value *v)
+{
+    bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
+    for (int w = 0; w < x->g->values && all; w++) {
+        const struct value *user = &x->g->value[w];
+        for (int k = 0; k < user->operands && all; k++) {
+            if (&x->g->value[user->operand[k].of] != v) continue;
+            int last = user->rank ? user->axes[user->rank - 1] : -1;
+            any = all = x->stage[w] == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) &&
+                        !ref_uses_axis(&user->operand[1 - k], last);
+        }
+    }
+    return any && all;
+}
+
+int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
+{
+    int rank = 0;
+    if (lanes_of_states(x, v)) axes[rank++] = x->stream;
+    for (int k = 0; k < v->rank; k++)
+        if (!lower_run_time(x, v->axes[k])) axes[rank++] = v->axes[k];
+    if (value_has_axis(v, x->stream) && (rank == 0 || axes[0] != x->stream)) axes[rank++] = x->stream;
+    if (value_has_axis(v, x->lane)) axes[rank++] = x->lane;
+    return rank;
+}
+
+int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes)
+{
+    struct array a = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(x->m->dtype), .rank = rank, .offset = -1};
+    for (int k = 0; k < rank; k++) {
+        a.axes[k] = axes[k];
+        a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : axes[k] == x->chunk ? 1 : x->m->axis[axes[k]].extent;
+    }
+    a.name = loops_unused_name(x->l, name);
+    return loops_array(x->l, a);
+}
+
+const char *lower_tile_name(const struct lowering *x, const struct value *v)
+{
+    bool lane = value_has_axis(v, x->lane), stream = value_has_axis(v, x->stream);
+    if (v->op == GRAPH_MAP && v->expr->op == EXPR_COS) return stream ? "key_cos" : "query_cos";
+    if (v->op == GRAPH_MAP && v->expr->op == EXPR_SIN) return stream ? "key_sin" : "query_sin";
+    if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
+    if (stream) return "key";
+    if (v == &x->g->value[x->output]) return "result";
+    return "query";
+}
+
+struct ref lower_ref(const struct lowering *x, const struct ref *r)
+{
+    const struct value *v = &x->g->value[r->of];
+    const struct array *a = &x->l->array[x->array[r->of]];
+    struct ref out = *r;
+    out.of = x->array[r->of];
+    if (a->kind != ARRAY_TILE) return out;
+    out.rank = a->rank;
+    for (int k = 0; k < a->rank; k++) {
+        if (a->axes[k] == x->chunk) out.sub[k] = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+        for (int s = 0; s < v->rank; s++)
+            if (v->axes[s] == a->axes[k] && a->axes[k] != x->chunk) out.sub[k] = r->sub[s];
+    }
+    return out;
+}
+
+struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold, const struct expr *e)
+{
+    struct stmt *s = lower_append(x, at, LOOPS_MAP);
+    s->rank = rank;
+    for (int k = 0; k < rank; k++) s->axes[k] = axes[k];
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e, 0};
+    return s;
+}
+
+void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value)
+{
+    const struct array *a = &x->l->array[array];
+    int slot = a->rank && a->axes[0] == x->chunk;
+    lower_assign(x, at, a->rank - slot, a->axes + slot, array, FOLD_SET, expr_real(x->m, value));
+}
+
+int lower_new_rest(struct lowering *x, bool streamed, int to, struct stmt ***at)
+{
+    if (!streamed || x->m->dtype == DTYPE_F64) return 0;
+    struct array a = x->l->array[to];
+    int rest = lower_new_tile(x, arena_printf(x->m->arena, "%s_rest", a.name), a.rank, a.axes);
+    x->l->array[rest].shared = a.shared;
+    lower_set_constant(x, at, rest, 0);
+    return rest + 1;
+}
+
+int64_t lower_tiles_of_chunk(const struct lowering *x)
+{
+    return (x->m->axis[x->chunk].extent + x->c->tile_k - 1) / x->c->tile_k;
+}
+
+void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor)
+{
+    const struct expr *product = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    struct stmt *s = lower_assign(x, at, rank, axes, tile, FOLD_SET, product);
+    s->operand[s->operands++] = loops_ref(x->l, tile);
+    s->operand[s->operands++] = loops_ref(x->l, factor);
+}
+
+bool lower_has_stream(const struct lowering *x, const struct value *v)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (ref_uses_axis(&v->operand[k], x->stream)) return true;
+    return false;
+}
+
+struct stmt **lower_new_list(struct lowering *x)
+{
+    return arena_alloc(x->m->arena, sizeof(struct stmt *));
+}
+
+struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from, const struct expr *to, int64_t step)
+{
+    struct stmt *loop = lower_append(x, at, LOOPS_FOR);
+    loop->axis = axis;
+    loop->from = from;
+    loop->to = to;
+    loop->step = step;
+    return loop;
+}

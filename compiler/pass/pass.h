@@ -1,0 +1,38 @@
+/* The passes and the pipeline that runs them. */
+#ifndef ATTNC_PASS_H
+#define ATTNC_PASS_H
+
+#include "../schedule/schedule.h"
+
+/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the quadratic form. (pass/pair.c) */
+bool multiplies_bf16(const struct compilation *c);
+enum { MAX_LOOPS = 12 }; /* around a statement */
+/* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its axes or that threads share; made where
+   there is none yet. Its last axis is `lane`, with that extent; with a lane of -1 it is as it comes. (pass/pack.c) */
+int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired);
+enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
+struct pass {
+    const char *name, *says;
+    enum pass_level level;
+    bool cleanup;                               /* runs where it is due, not at a place of its own */
+    unsigned
+        requires,
+    establishes, invalidates; /* properties of the program, as bits */
+    void (*run)(struct compilation *c);
+};
+#define PASS(name, ...) void pass_##name(struct compilation *c);
+#define CLEANUP PASS
+#include "pipeline.def"
+extern const struct pass passes[];
+extern const int pass_count;
+
+/* Called after every pass; may be NULL. Returning false stops. */
+typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
+/* Runs the pipeline and verifies after every pass; false after an error (reported) or when the hook stopped. */
+bool passes_run(struct compilation *c, pass_hook *hook, void *user);
+/* The same of other rows: an error when a pass requires what no pass before it, and no clean-up, establishes. */
+bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user);
+/* What each pass does, requires, establishes and invalidates, as --passes prints it. */
+void passes_print(struct text *out);
+
+#endif

@@ -1,0 +1,76 @@
+/* The state of one compilation, and what a schedule sets: the knobs that passes and the emitter declare (knobs.def). */
+#ifndef ATTNC_SCHEDULE_H
+#define ATTNC_SCHEDULE_H
+
+#include "../spec/spec.h"
+#include "../target/target.h"
+
+/* The state of one compilation for one target, as the passes see it (pass/pipeline.c, pass/pipeline.def). */
+struct compilation {
+    const struct spec *spec;
+    const struct target *target;
+    struct diagnostics *diagnostics;
+    const struct schedule *schedule; /* NULL: no knob is set */
+    const struct graph *meaning; /* before the first pass */
+    struct graph *graph;
+    struct loops *loops; /* from the lower pass on */
+    int64_t tile_q, tile_k; /* queries and keys of a tile */
+    int64_t part;           /* features of a part */
+    bool open_chunk, parts; /* the chunk's length is free; features come in parts */
+    unsigned features_used; /* of the target's, by the passes so far */
+    int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
+    bool linear;            /* asked for the linear form; else the quadratic one */
+    int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
+    int64_t reach;          /* the chunks before a query's own that its state is of; 0: all */
+    double near_keys;       /* keys that a query meets itself in the linear form */
+    const char *why_not;    /* and this says why */
+};
+
+/* The value of a knob of the compilation's schedule, or `otherwise`. */
+int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
+
+/* As a crossover: no length is as long. */
+enum { NEVER = 2147483647 };
+
+/* For what a knob is asked about. */
+struct knob_case {
+    const struct target *target;
+    const struct compilation *quadratic, *linear; /* as they usually are; NULL: there is none */
+    const struct compilation *form;               /* the one of them that the usual value is of */
+    int64_t keys, crossover;                      /* 0: any length; from how many keys on the linear form is taken */
+};
+
+enum { MOST_KNOBS = 12, MOST_VALUES = 24 };
+
+/* A knob that a pass declares, for one spec: the values worth trying, ascending, and which of them is the compiler's own choice. */
+struct tune_knob {
+    const char *name, *says;
+    int values, usual;
+    int64_t value[MOST_VALUES];
+};
+
+/* Fills in the values and the usual one; or says why the knob does nothing for the spec. */
+typedef const char *knob_function(const struct knob_case *x, struct tune_knob *knob);
+
+enum {
+    KNOBS = 0
+#define KNOB(name, low, high, multiple, says) +1
+#include "knobs.def"
+#undef KNOB
+};
+
+#define KNOB(name, low, high, multiple, says) knob_function knob_##name;
+#include "knobs.def"
+#undef KNOB
+
+/* One more value worth trying, in its place; nothing where it is there or there is no room. */
+void knob_add_value(struct tune_knob *knob, int64_t value);
+/* The usual value and others. */
+void knob_set_values(struct tune_knob *knob, int64_t usual, int count, const int64_t *value);
+
+enum { USUAL_ROWS = 6 };
+
+/* A block keeps its sums, a vector of each column and one number in registers. */
+int schedule_most_vectors(const struct target *t, int64_t rows);
+
+#endif

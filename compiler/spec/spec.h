@@ -1,0 +1,248 @@
+/* The spec: YAML as a tree with positions, the checked struct spec, the rows of spec.def that it is read by, and the library of specs. */
+#ifndef ATTNC_SPEC_H
+#define ATTNC_SPEC_H
+
+#include "../expression/expression.h"
+#include "../support/support.h"
+
+enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_REAL, YAML_WORD, YAML_LIST, YAML_MAP };
+struct yaml {
+    enum yaml_kind kind;
+    struct position at;
+    const char *text;      /* the scalar as written */
+    bool quoted;           /* a quoted or block scalar, always a WORD */
+    bool flag;             /* BOOL */
+    int64_t integer;       /* INT; one that does not fit is a REAL */
+    double real;           /* INT, REAL */
+    int count;             /* LIST, MAP */
+    struct yaml **item;    /* LIST: elements; MAP: values */
+    struct yaml **key;     /* MAP: scalars */
+    const char *origin;    /* the --set it came from, or NULL */
+    const char *source;    /* scalars of a file: the whole text it is in */
+    size_t source_length;
+    char style;            /* how it is written there: one of ' " | >, or 0: plain */
+    struct expression *expression; /* what it says, once it has been read as one: aliases share it */
+    bool wrong;            /* an error about it has been reported: readers keep quiet */
+    bool partial;          /* MAP: an entry was refused, so a key that is missing need not be */
+};
+enum { YAML_MOST_BYTES = 1 << 20 };
+/* One document, YAML 1.2 core scalars, aliases expanded by sharing. Reports everything wrong; NULL when there is no tree to go on with. */
+struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
+/* The value of a key of a map, or NULL. */
+struct yaml *yaml_get(const struct yaml *map, const char *key);
+
+enum prepare_kind { PREPARE_LAYERNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCALE };
+struct prepare {
+    enum prepare_kind kind;
+    struct position at;
+    bool affine;      /* layernorm */
+    double eps;       /* layernorm, l2norm */
+    double base;      /* rope */
+    bool halves;      /* rope: pairs (t, t + D/2) instead of (2t, 2t + 1) */
+    double by;        /* scale */
+};
+
+enum similarity_kind { SIMILARITY_SOFTMAX, SIMILARITY_POLYNOMIAL, SIMILARITY_POLYNOMIAL_SQUARE, SIMILARITY_POLYSKETCH, SIMILARITY_LINEAR, SIMILARITY_CUSTOM };
+enum compatibility_kind { COMPATIBILITY_DOT, COMPATIBILITY_MULTIPLICATIVE, COMPATIBILITY_ADDITIVE };
+enum bias_kind { BIAS_NONE, BIAS_ALIBI, BIAS_DENSE };
+enum feature_kind {
+    FEATURE_IDENTITY,
+    FEATURE_ELU_PLUS_ONE,
+    FEATURE_RELU,
+    FEATURE_SQUARED_RELU,
+    FEATURE_TAYLOR1,
+    FEATURE_FAVOR_POSITIVE,
+    FEATURE_FAVOR_TRIG,
+    FEATURE_FAVOR_RELU,
+    FEATURE_HEDGEHOG
+};
+struct similarity {
+    enum similarity_kind kind;
+    struct position at;
+    /* softmax */
+    bool has_scale, has_cap;
+    double scale, cap;
+    enum bias_kind bias;
+    enum compatibility_kind compatibility;
+    int64_t hidden;           /* additive */
+    const struct expression *modify; /* or NULL */
+    struct position modify_at, compatibility_at, bias_at;
+    /* polynomial, polynomial_square, polysketch */
+    int64_t degree;
+    double alpha, beta;
+    double *coefficients;     /* degree + 1 of them; NULL: a parameter */
+    int64_t sketch;
+    bool learned, local_exact;
+    /* linear */
+    enum feature_kind features;
+    struct position features_at;
+    double eps;
+    int64_t count;
+    bool orthogonal, has_seed;
+    uint64_t seed;
+    /* custom */
+    const struct expression *weight;
+    struct position weight_at;
+};
+
+enum mask_kind {
+    MASK_NONE,
+    MASK_CAUSAL,
+    MASK_WINDOW,
+    MASK_BLOCK_WINDOW,
+    MASK_PREFIX,
+    MASK_GLOBAL,
+    MASK_RANDOM,
+    MASK_DOCUMENT,
+    MASK_EXPR,
+    MASK_ANY,
+    MASK_ALL,
+    MASK_NOT
+};
+struct mask {
+    enum mask_kind kind;
+    struct position at;
+    int64_t left, right, dilation; /* window, block_window (without dilation) */
+    int64_t block, count;          /* block_window, random; global (count; or tokens) */
+    int64_t length;                /* prefix */
+    int64_t *token;                /* global: tokens, or NULL */
+    int tokens;
+    uint64_t seed;                 /* random */
+    bool causal;                   /* random */
+    const struct expression *expr;
+    int parts;                     /* any, all, not */
+    struct mask **part;
+};
+
+enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_NONE };
+enum algorithm_kind { ALGORITHM_AUTO, ALGORITHM_QUADRATIC, ALGORITHM_LINEAR };
+enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4 };
+struct knob {
+    const char *name;
+    int64_t value;
+    struct position at, value_at;
+};
+
+/* An entry of `schedule:`. */
+struct schedule {
+    int64_t from; /* keys that it holds from; 0: the first, or the only one */
+    struct knob *knob;
+    int knobs;
+};
+enum { MOST_SCHEDULES = 8 };
+struct spec {
+    const char *name, *description;
+    struct position name_at; /* nowhere: the file's name, or --set */
+    struct prepare *prepare;
+    int prepares;
+    struct similarity similarity;
+    int64_t block; /* 0: auto */
+    struct mask *mask;
+    enum normalize_kind normalize;
+    double sum_plus;
+    int64_t linformer; /* size; 0: absent */
+    struct position project_at, block_at, algorithm_at, emit_at;
+    int64_t head_dim, value_dim;
+    enum dtype dtype;
+    enum algorithm_kind algorithm;
+    unsigned emit;
+    struct schedule *schedule; /* ascending */
+    int schedules;             /* 0: all is the compiler's choice */
+};
+/* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names it).
+   `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
+struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override,
+                       struct diagnostics *d);
+
+/* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
+struct library_spec {
+    const char *name, *text;
+};
+extern const struct library_spec library_specs[];
+/* By name, or NULL; the name nearest to one that is none of theirs, or NULL. (library.c) */
+const struct library_spec *library_find(const char *name);
+const char *library_near(const char *name);
+/* Every command that takes a spec takes the name of one of these as well: of a name without a slash and a suffix that is no file it is the spec.
+   NULL: the operand means a file. */
+const struct library_spec *library_operand(const char *operand);
+bool library_name(const char *operand); /* whether it could be such a name */
+
+enum { MAX_DRAWN = 16 }; /* masks that draw at random */
+
+/* Reports a name that NAME.py cannot have. (python_name.c) */
+void python_check_name(const struct spec *spec, struct diagnostics *d);
+/* The text of a spec, from a file or of those that come with attnc; else a message. It ends with a 0 that is not counted. */
+enum status read_spec_file(const char *path, const struct options *o, struct text *out);
+
+enum group {
+#define GROUP(group) GROUP_##group,
+#include "spec.def"
+    GROUPS
+};
+
+enum choice {
+#define CHOICE(choice, heading, says) CHOICE_##choice,
+#include "spec.def"
+    CHOICES
+};
+
+/* Types of values. CHOICE stores an enum, SWITCH the same as a bool. */
+enum row_type {
+    ROW_INTEGER,
+    ROW_NUMBER,
+    ROW_FLAG,
+    ROW_SEED,
+    ROW_NAME,
+    ROW_TEXT,
+    ROW_EXPRESSION,
+    ROW_CONDITION,
+    ROW_CHOICE,
+    ROW_SWITCH,
+    ROW_GROUP,
+    ROW_SIMILARITY,
+    ROW_PREPARE,
+    ROW_MASK,
+    ROW_MASKS,
+    ROW_MASK_PART,
+    ROW_BLOCK,
+    ROW_COEFFICIENTS,
+    ROW_TOKENS,
+    ROW_EMIT,
+    ROW_SCHEDULE
+};
+enum row_check { CHECK_ANY, CHECK_EVEN, CHECK_POWER_OF_TWO, CHECK_FINITE, CHECK_POSITIVE, CHECK_NOT_NEGATIVE, CHECK_NOT_ZERO };
+enum payload { PAYLOAD_BARE, PAYLOAD_OPTIONS, PAYLOAD_VALUE };
+
+struct key_row {
+    enum group group;
+    const char *key;
+    enum row_type type;
+    int of;
+    enum row_check check;
+    int64_t low, high;
+    const char *otherwise;
+    size_t field, has, at;
+    const char *says;
+};
+struct choice_row {
+    const char *heading, *says;
+};
+struct option_row {
+    enum choice choice;
+    const char *word;
+    int value;
+    enum payload payload;
+    enum group group;
+    const char *says;
+};
+extern const struct key_row key_rows[];
+extern const int key_row_count;
+extern const struct choice_row choice_rows[];
+extern const struct option_row option_rows[];
+extern const int option_row_count;
+
+/* What a row takes, as a phrase: "an even integer from 2 to 64". (rows.c) */
+void spec_row_domain(const struct key_row *row, struct text *out);
+const struct key_row *spec_find_key(enum group group, const char *key);
+
+#endif

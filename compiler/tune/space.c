@@ -1,0 +1,79 @@
+/* The space of schedules of one spec, and its points. */
+#include "space.h"
+#include "tuned_text.h"
+#include "../driver/driver.h"
+#include "../schedule/schedule.h"
+
+#include <string.h>
+
+/* ---- the space ---- */
+
+void knob_space(const struct product *p, int64_t keys, struct tune_space *space)
+{
+    const char *why_not;
+    space->knobs = 0;
+    for (int k = 0; k < KNOBS; k++)
+        if (knob_about(product_usual(p), NULL, keys, k, &space->knob[space->knobs], &why_not)) space->knobs++;
+}
+
+int64_t space_points(const struct tune_space *s)
+{
+    int64_t points = 1;
+    for (int k = 0; k < s->knobs; k++) {
+        if (points > INT64_MAX / s->knob[k].values) return INT64_MAX;
+        points *= s->knob[k].values;
+    }
+    return points;
+}
+
+int64_t point_number(const struct tune_space *s, const struct tune_point *p)
+{
+    int64_t number = 0;
+    for (int k = 0; k < s->knobs; k++) number = number * s->knob[k].values + p->at[k];
+    return number;
+}
+
+struct tune_point point_of(const struct tune_space *s, int64_t number)
+{
+    struct tune_point p = {{0}};
+    for (int k = s->knobs - 1; k >= 0; k--) {
+        p.at[k] = (int)(number % s->knob[k].values);
+        number /= s->knob[k].values;
+    }
+    return p;
+}
+
+struct tune_point point_usual(const struct tune_space *s)
+{
+    struct tune_point p = {{0}};
+    for (int k = 0; k < s->knobs; k++) p.at[k] = s->knob[k].usual;
+    return p;
+}
+
+void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out)
+{
+    for (int k = 0; k < s->knobs; k++) text_add(out, "%s%s=%lld", k ? " " : "", s->knob[k].name, (long long)s->knob[k].value[p->at[k]]);
+}
+
+/* The knob of that name which takes the value, or may be given it; NULL: there is none. */
+static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int64_t value)
+{
+    const int row = knob_find_row(name);
+    if (row == KNOBS || value < knob_table[row].low || value > knob_table[row].high || value % knob_table[row].multiple != 0) return NULL;
+    for (int k = 0; k < s->knobs; k++)
+        if (strcmp(s->knob[k].name, name) == 0 && s->knob[k].values < MOST_VALUES) return &s->knob[k];
+    return NULL;
+}
+
+bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_point *p)
+{
+    for (int j = 0; j < e->knobs; j++)
+        if (!knob_taking(s, e->knob[j].name, e->knob[j].value)) return false;
+    for (int j = 0; j < e->knobs; j++) knob_add_value(knob_taking(s, e->knob[j].name, e->knob[j].value), e->knob[j].value);
+    *p = point_usual(s);
+    for (int j = 0; j < e->knobs; j++)
+        for (int k = 0; k < s->knobs; k++)
+            for (int v = 0; v < s->knob[k].values && strcmp(s->knob[k].name, e->knob[j].name) == 0; v++)
+                if (s->knob[k].value[v] == e->knob[j].value) p->at[k] = v;
+    return true;
+}

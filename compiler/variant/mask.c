@@ -1,0 +1,107 @@
+/* Masks as conditions on positions. */
+#include "builder.h"
+#include "../spec/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the mask: a condition on positions; NULL where everything is seen or after an error ---- */
+
+static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
+{
+    return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
+}
+
+/* Whether the position is one of the tokens, which are sorted here: runs of neighbours make one range, and the ranges a shallow tree. */
+static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first, const int64_t *last, int ranges)
+{
+    if (ranges > 1) {
+        int half = ranges / 2;
+        return build_op2(x, EXPR_OR, among(x, position, first, last, half), among(x, position, first + half, last + half, ranges - half));
+    }
+    if (*first == *last) return build_op2(x, EXPR_EQ, position, build_integer(x, *first));
+    return build_op2(x, EXPR_AND, build_op2(x, EXPR_LE, build_integer(x, *first), position), build_op2(x, EXPR_LE, position, build_integer(x, *last)));
+}
+
+static int compare_positions(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The query or the key is one of the tokens. */
+static const struct expr *global(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
+{
+    int64_t zero = 0, end = o->count - 1;
+    if (!o->token) return build_op2(x, EXPR_OR, among(x, i, &zero, &end, 1), among(x, j, &zero, &end, 1));
+    if (o->tokens == 0) return build_integer(x, 0);
+    size_t bytes = (size_t)o->tokens * sizeof(int64_t);
+    int64_t *token = arena_alloc(x->m->arena, bytes), *first = arena_alloc(x->m->arena, bytes), *last = arena_alloc(x->m->arena, bytes);
+    memcpy(token, o->token, bytes);
+    qsort(token, (size_t)o->tokens, sizeof *token, compare_positions);
+    int ranges = 0;
+    for (int t = 0; t < o->tokens; t++)
+        if (ranges > 0 && token[t] - last[ranges - 1] <= 1)
+            last[ranges - 1] = token[t];
+        else {
+            first[ranges] = last[ranges] = token[t];
+            ranges++;
+        }
+    return build_op2(x, EXPR_OR, among(x, i, first, last, ranges), among(x, j, first, last, ranges));
+}
+
+/* The key's block is one of those drawn for the query's block. */
+static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
+{
+    const struct expr *blocks = build_add(x, build_block_number(x, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)), o->block), build_integer(x, 1));
+    const struct draw draw = {.count = o->count, .seed = o->seed, .upto = o->causal};
+    if (++x->drawn == MAX_DRAWN + 1) diagnostics_error(x->diagnostics, o->at, "there are more than %d masks 'random'", MAX_DRAWN);
+    return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
+}
+
+/* The number of the document at a position; before the first key there is none. */
+static const struct expr *document_of(struct builder *x, const struct expr *position)
+{
+    static const char name[] = "document";
+    bool known = false;
+    for (int v = 0; v < x->g->values; v++) known |= x->g->value[v].integers;
+    if (!known) graph_ids(x->g, name, 2, (int[]){x->b, x->j});
+    return expr_id(x->m, EXPR_ID, name, build_index_of(x, x->b), position, NULL);
+}
+
+const struct expr *build_mask(struct builder *x, const struct mask *o)
+{
+    const struct expr *i = build_query_position(x), *j = build_index_of(x, x->j), *result = NULL;
+    switch (o->kind) {
+    case MASK_NONE: return NULL;
+    case MASK_CAUSAL: return build_op2(x, EXPR_LE, j, i);
+    case MASK_WINDOW:
+        result = both(x, build_op2(x, EXPR_LE, build_sub(x, i, build_integer(x, o->left * o->dilation)), j),
+                      build_op2(x, EXPR_LE, j, build_add(x, i, build_integer(x, o->right * o->dilation))));
+        if (o->dilation > 1) {
+            const struct expr *step = build_integer(x, o->dilation);
+            result = both(x, result, build_op2(x, EXPR_EQ, build_op2(x, EXPR_FLOORMOD, i, step), build_op2(x, EXPR_FLOORMOD, j, step)));
+        }
+        return result;
+    case MASK_BLOCK_WINDOW: {
+        const struct expr *bi = build_block_number(x, i, o->block), *bj = build_block_number(x, j, o->block);
+        return both(x, build_op2(x, EXPR_LE, build_sub(x, bi, build_integer(x, o->left)), bj),
+                    build_op2(x, EXPR_LE, bj, build_add(x, bi, build_integer(x, o->right))));
+    }
+    case MASK_PREFIX: return build_op2(x, EXPR_LT, j, build_integer(x, o->length));
+    case MASK_GLOBAL: return global(x, o, i, j);
+    case MASK_RANDOM: return random_blocks(x, o, i, j);
+    case MASK_DOCUMENT: return build_op2(x, EXPR_EQ, document_of(x, i), document_of(x, j));
+    case MASK_EXPR: return build_condition(x, o->expr);
+    case MASK_ANY:
+    case MASK_ALL:
+        for (int k = 0; k < o->parts; k++) {
+            const struct expr *part = build_mask(x, o->part[k]);
+            if (!part) part = build_integer(x, 1);
+            result = !result ? part : build_op2(x, o->kind == MASK_ANY ? EXPR_OR : EXPR_AND, result, part);
+        }
+        return result;
+    case MASK_NOT: result = build_mask(x, o->part[0]); return result ? build_op1(x, EXPR_NOT, result) : build_integer(x, 0);
+    }
+    return NULL;
+}
