@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ERRORS = 100, MOST_COLUMNS = 150, CONTEXT_COLUMNS = 70, MOST_MESSAGE = 2000 };
+enum { MAX_ERRORS = 100, MAX_COLUMNS = 150, CONTEXT_COLUMNS = 70, MAX_MESSAGE = 2000 };
 
 struct message {
     struct position at;
@@ -35,7 +35,7 @@ struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const
 
 static struct message *message_new(struct diagnostics *d, struct position at, const char *format, va_list args)
 {
-    char buffer[MOST_MESSAGE];
+    char buffer[MAX_MESSAGE];
     if (vsnprintf(buffer, sizeof buffer, format, args) < 0) buffer[0] = 0;
     struct message *m = arena_alloc(d->arena, sizeof *m);
     m->at = at;
@@ -144,7 +144,7 @@ static void put_line(const struct diagnostics *d, struct position at, FILE *out,
     const char *line = find_line(d, at.line, &length);
     if (!line) return;
     const char *end = line + length, *from = line, *to = end;
-    if (skip_characters(line, end, MOST_COLUMNS) < end) {
+    if (skip_characters(line, end, MAX_COLUMNS) < end) {
         if (at.column > CONTEXT_COLUMNS) from = skip_characters(line, end, at.column - CONTEXT_COLUMNS);
         to = skip_characters(from, end, 2 * CONTEXT_COLUMNS);
     }
@@ -202,12 +202,12 @@ int diagnostics_flush(struct diagnostics *d, FILE *out, bool color)
     int count = 0;
     for (struct message *m = d->first; m; m = m->next) sorted[count++] = m;
     qsort(sorted, (size_t)count, sizeof *sorted, compare);
-    for (int i = 0; i < count && i < MOST_ERRORS; i++) {
+    for (int i = 0; i < count && i < MAX_ERRORS; i++) {
         put_message(d, sorted[i], NULL, out, color);
         for (const struct message *n = sorted[i]->notes; n; n = n->next) put_message(d, n, sorted[i], out, color);
     }
-    if (count > MOST_ERRORS) {
-        const struct message more = {.text = arena_printf(d->arena, "errors that are not shown: %d", count - MOST_ERRORS)};
+    if (count > MAX_ERRORS) {
+        const struct message more = {.text = arena_printf(d->arena, "errors that are not shown: %d", count - MAX_ERRORS)};
         put_message(d, &more, sorted[0], out, color);
     }
     d->errors = d->messages = 0;
@@ -222,12 +222,12 @@ static int lower(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-enum { MOST_LETTERS = 40 };
+enum { MAX_LETTERS = 40 };
 
 /* Letters to insert, delete, replace or swap with their neighbour to get from a to b. */
 static int edits(const char *a, int n, const char *b, int m)
 {
-    int row[3][MOST_LETTERS + 1];
+    int row[3][MAX_LETTERS + 1];
     for (int j = 0; j <= m; j++) row[0][j] = j;
     for (int i = 1; i <= n; i++) {
         int *now = row[i % 3], *above = row[(i + 2) % 3], *before = row[(i + 1) % 3];
@@ -247,15 +247,15 @@ static int edits(const char *a, int n, const char *b, int m)
 const char *nearest_word(const char *text, const char *const *words)
 {
     const size_t n = strlen(text);
-    if (n < 2 || n > MOST_LETTERS) return NULL;
+    if (n < 2 || n > MAX_LETTERS) return NULL;
     const char *best = NULL;
-    int least = n < 6 ? 1 : n < 9 ? 2 : 3;
+    int min = n < 6 ? 1 : n < 9 ? 2 : 3;
     for (; *words; words++) {
         const size_t m = strlen(*words);
-        if (m > MOST_LETTERS) continue;
+        if (m > MAX_LETTERS) continue;
         const int e = edits(text, (int)n, *words, (int)m);
-        if (e < least || (e == least && !best)) {
-            least = e;
+        if (e < min || (e == min && !best)) {
+            min = e;
             best = *words;
         }
     }

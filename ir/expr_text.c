@@ -274,11 +274,11 @@ static bool real_word(const struct reader *r)
     return reader_at(r, "inf") || reader_at(r, "-inf") || reader_at(r, "nan");
 }
 
-int64_t reader_int(struct reader *r, int64_t least)
+int64_t reader_int(struct reader *r, int64_t min)
 {
     if (!number_token(r)) {
         expected(r, "a whole number");
-        return least;
+        return min;
     }
     char *end;
     errno = 0;
@@ -287,13 +287,13 @@ int64_t reader_int(struct reader *r, int64_t least)
         expected(r, "a whole number");
     else if (errno == ERANGE)
         reader_error(r, "the number does not fit in 64 bits");
-    else if (value < least)
-        reader_error(r, "the number must be at least %lld", (long long)least);
+    else if (value < min)
+        reader_error(r, "the number must be at least %lld", (long long)min);
     else {
         reader_next(r);
         return value;
     }
-    return least;
+    return min;
 }
 
 double reader_real(struct reader *r)

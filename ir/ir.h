@@ -113,7 +113,7 @@ struct expr {
     double real;     /* EXPR_REAL */
     int64_t integer; /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
-    const char *name;        /* EXPR_ID, LEAST_ID, MOST_ID: the parameter; once for the same name */
+    const char *name;        /* EXPR_ID, LEAST_ID, MAX_ID: the parameter; once for the same name */
     struct expr *next; /* the interning table's chain */
 };
 
@@ -147,7 +147,7 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
 /* Whether b is one of the numbers drawn for a out of 0 … among - 1. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw);
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
-/* What EXPR_ID, LEAST_ID and MOST_ID read: parameters of integers over batches and keys. `op` says which of the three; `to` is NULL for the first. (ids.c) */
+/* What EXPR_ID, LEAST_ID and MAX_ID read: parameters of integers over batches and keys. `op` says which of the three; `to` is NULL for the first. (ids.c) */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to);
 bool expr_reads_ids(const struct expr *e);
 /* The name of a parameter that the expression reads ids from and that `known` does not know; NULL: there is none. */
@@ -237,7 +237,7 @@ bool reader_at(const struct reader *r, const char *token);
 bool reader_take(struct reader *r, const char *token);   /* and go past it, if it is there */
 void reader_expect(struct reader *r, const char *token); /* an error if it is not */
 const char *reader_name(struct reader *r, const char *what);
-int64_t reader_int(struct reader *r, int64_t least);
+int64_t reader_int(struct reader *r, int64_t min);
 double reader_real(struct reader *r);
 int reader_axis(struct reader *r);
 void reader_axes(struct reader *r, int *rank, int *axes);
@@ -405,7 +405,7 @@ struct assign {
     const struct expr *expr;
     /* SUM: 1 + the array, a tile shaped like to's, that keeps what rounding left over and hands it to the next sum (Kahan); 0: none.
        In exact arithmetic it stays 0, which is all the interpreter knows of it. */
-    int rest;
+    int compensation;
 };
 
 /* The indices from <= x < to; where `drawn`, an EXPR_DRAWN, is not NULL only those for which it holds: what it draws for is over other axes, at some

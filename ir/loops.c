@@ -103,9 +103,9 @@ bool loops_paired(const struct loops *l)
 
 int64_t loops_slots(const struct loops *l)
 {
-    enum { MOST = 4, ROOM = 1 << 20 };
+    enum { MAX = 4, ROOM = 1 << 20 };
     int64_t slots = l->slot > 0 ? (ROOM - l->workspace - l->shared) / l->slot : 0;
-    return slots < 1 ? 1 : slots > MOST ? MOST : slots;
+    return slots < 1 ? 1 : slots > MAX ? MAX : slots;
 }
 
 int64_t loops_bytes(const struct loops *l)
@@ -121,7 +121,7 @@ int64_t stmt_stride(const struct stmt *s)
 bool stmt_writes(const struct stmt *s, int a)
 {
     for (int k = 0; k < s->assigns; k++)
-        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
+        if (s->assign[k].to.of == a || s->assign[k].compensation == a + 1) return true;
     return false;
 }
 

@@ -183,16 +183,16 @@ static const char *check_order(const struct scope *c, const struct stmt *s)
     return NULL;
 }
 
-static const char *check_rest(const struct scope *c, const struct assign *a)
+static const char *check_compensation(const struct scope *c, const struct assign *a)
 {
-    if (!a->rest) return NULL;
+    if (!a->compensation) return NULL;
     if (a->fold != FOLD_SUM) return "what is left over belongs to a sum";
-    if (a->rest < 0 || a->rest > c->loops->arrays) return "what is left over goes to no array";
-    const struct array *rest = &c->loops->array[a->rest - 1], *to = &c->loops->array[a->to.of];
-    bool same = rest->kind == ARRAY_TILE && rest->rank == to->rank && rest != to;
-    for (int k = 0; same && k < to->rank; k++) same = rest->axes[k] == to->axes[k] && rest->extent[k] == to->extent[k];
-    same = same && rest->gap == to->gap;
-    return same ? NULL : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape", rest->name);
+    if (a->compensation < 0 || a->compensation > c->loops->arrays) return "what is left over goes to no array";
+    const struct array *compensation = &c->loops->array[a->compensation - 1], *to = &c->loops->array[a->to.of];
+    bool same = compensation->kind == ARRAY_TILE && compensation->rank == to->rank && compensation != to;
+    for (int k = 0; same && k < to->rank; k++) same = compensation->axes[k] == to->axes[k] && compensation->extent[k] == to->extent[k];
+    same = same && compensation->gap == to->gap;
+    return same ? NULL : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape", compensation->name);
 }
 
 /* Only copies and products know how pairs lie. */
@@ -216,7 +216,7 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
         if (!wrong) wrong = check_target(c, &a->to, nest);
         if (!wrong) wrong = expr_check(c->module, a->expr, &allowed);
         if (!wrong) wrong = check_set_once(c, s, a);
-        if (!wrong) wrong = check_rest(c, a);
+        if (!wrong) wrong = check_compensation(c, a);
         if (wrong) return wrong;
     }
     return NULL;
@@ -257,7 +257,7 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     for (int k = 0; k < s->operands && !wrong; k++) wrong = check_ref(c, &s->operand[k], k < 2 ? nest | bit(over) : nest);
     if (wrong) return wrong;
     if (s->assign[0].fold == FOLD_MAX) return "it is neither set nor sum";
-    if ((wrong = check_rest(c, &s->assign[0]))) return wrong;
+    if ((wrong = check_compensation(c, &s->assign[0]))) return wrong;
     if (to->rank < 1 || ref_axis(to, to->rank - 1) != lane || !ref_uses_axis(to, row)) return "its result is not over the rows, then the lanes";
     if (ref_uses_axis(by_row, lane)) return "its first operand has the lane axis";
     if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over)) return "its first operand is not over the rows and the axis it sums over";

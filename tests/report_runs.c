@@ -68,7 +68,7 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
         struct tune_result *r = &t->result;
         t->id = k + 1;
         t->begun = run.begun + k;
-        for (int j = 0; j < s->knobs; j++) t->point.at[j] = k == 0 ? s->knob[j].usual : (int)(uniform() * s->knob[j].values);
+        for (int j = 0; j < s->knobs; j++) t->point.at[j] = k == 0 ? s->knob[j].default_at : (int)(uniform() * s->knob[j].values);
         const int64_t q = s->knob[0].value[t->point.at[0]], keys = s->knob[1].value[t->point.at[1]];
         const double off = 0.06 * pow(log2((double)q / 64), 2) + 0.05 * pow(log2((double)keys / 256), 2) + (t->point.at[3] ? 0 : 0.12) - gain;
         const double usual = (double)length * (double)length * 2e-10, ratio = k == 0 ? 1 : 1 + off + 0.02 * uniform();
@@ -92,7 +92,7 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
     return run;
 }
 
-/* Quotients that are known by heart: the trials take 1, 1/2, 2, 8 times what the usual schedule does, and no other succeeds. */
+/* Quotients that are known by heart: the trials take 1, 1/2, 2, 8 times what the default schedule does, and no other succeeds. */
 static struct tune_run by_hand(void)
 {
     static const double quotient[] = {1, 0.5, 2, 8};
@@ -100,7 +100,7 @@ static struct tune_run by_hand(void)
     for (int k = 0; k < run.trials; k++) {
         struct tune_trial *t = &run.trial[k];
         t->id = 100 + k;
-        t->point = point_usual(&run.experiment.space);
+        t->point = point_default(&run.experiment.space);
         t->point.at[0] = k == 0 ? 2 : k == 2 ? 5 : k == 3 ? 0 : k;
         if (k >= 4) {
             fail(&t->result, k == 4 ? TUNE_CRASHED : TUNE_MEASURED, "killed by SIGILL");

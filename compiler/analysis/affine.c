@@ -1,5 +1,5 @@
 /* Integer expressions over the current ranges of axes, as sums: a weight for every axis, terms that are no sums but that are known to grow with what
-   they hold (the numbers of blocks) or to stay between constants (remainders), and a rest without indices. */
+   they hold (the numbers of blocks) or to stay between constants (remainders), and a remainder without indices. */
 #include "analysis.h"
 
 #include <stdlib.h>
@@ -92,7 +92,7 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
     }
     if (expr_axes(e)) return add_term(f, e, times);
     if (llabs(times) > 1) e = expr_make(m, EXPR_MUL, e, expr_int(m, llabs(times)), NULL);
-    f->rest = expr_make(m, times > 0 ? EXPR_ADD : EXPR_SUB, f->rest, e, NULL);
+    f->remainder = expr_make(m, times > 0 ? EXPR_ADD : EXPR_SUB, f->remainder, e, NULL);
     return true;
 }
 
@@ -102,7 +102,7 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
         if (__builtin_mul_overflow(f->weight[a], times, &f->weight[a]) || llabs(f->weight[a]) > LARGEST_WEIGHT) return false;
     for (int k = 0; k < f->terms; k++)
         if (__builtin_mul_overflow(f->term[k].times, times, &f->term[k].times) || llabs(f->term[k].times) > LARGEST_WEIGHT) return false;
-    f->rest = expr_make(m, EXPR_MUL, f->rest, expr_int(m, times), NULL);
+    f->remainder = expr_make(m, EXPR_MUL, f->remainder, expr_int(m, times), NULL);
     return true;
 }
 
@@ -140,7 +140,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
 
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest)
 {
-    const struct expr *e = sign > 0 ? f->rest : expr_make(m, EXPR_NEG, f->rest, NULL, NULL);
+    const struct expr *e = sign > 0 ? f->remainder : expr_make(m, EXPR_NEG, f->remainder, NULL, NULL);
     for (int a = 0; a < m->axes; a++) {
         int64_t weight = sign * f->weight[a];
         if (weight == 0) continue;
@@ -159,7 +159,7 @@ const struct expr *form_extreme(struct module *m, const struct form *f, int64_t 
 
 const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest)
 {
-    struct form f = {.rest = expr_int(m, 0)};
+    struct form f = {.remainder = expr_int(m, 0)};
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 

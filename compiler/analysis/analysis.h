@@ -18,7 +18,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out);
 
 enum { MAX_TERMS = 8 };
 
-/* The sum of weight[axis] * INDEX, of times * term (each with indices, and no sum itself) and of the rest, which has none. Begin with rest 0. */
+/* The sum of weight[axis] * INDEX, of times * term (each with indices, and no sum itself) and of the remainder, which has none. Begin with remainder 0. */
 struct form {
     int64_t weight[MAX_AXES];
     int terms;
@@ -26,7 +26,7 @@ struct form {
         int64_t times;
         const struct expr *e;
     } term[MAX_TERMS];
-    const struct expr *rest;
+    const struct expr *remainder;
 };
 /* These say false when the form cannot hold the sum. */
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
@@ -76,8 +76,8 @@ void conjunction_period(struct module *m, int query_axis, int key_axis, int cond
 const struct expr *region_reached(struct module *m, const struct expr *region);
 /* Bytes of workspace that these need, after the tiles. */
 int64_t ranges_workspace(const struct compilation *c);
-/* Warns of the user's exponentials that may overflow in what a spec was compiled to; `meaning` is its graph before the first pass. (overflow.c) */
-void overflow_warn(const struct spec *spec, const struct graph *meaning, const struct compilation *const *compilation, int compilations, struct diagnostics *d);
+/* Warns of the user's exponentials that may overflow in what a spec was compiled to; `source` is its graph before the first pass. (overflow.c) */
+void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation, int compilations, struct diagnostics *d);
 
 bool draw_same_lists(const struct expr *a, const struct expr *b);
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { QUERY, KEY, MOST_LINES = 8 };
+enum { QUERY, KEY, MAX_LINES = 8 };
 
 /* The sum of unit * (query * position of the query + key * position of the key) over the lines, and of the rests. */
 struct exponent {
@@ -16,7 +16,7 @@ struct exponent {
     struct {
         const struct expr *unit;
         double query, key;
-    } line[MOST_LINES];
+    } line[MAX_LINES];
     const struct expr *rest[2];
 };
 
@@ -54,7 +54,7 @@ static bool add_line(struct exponent *x, const struct expr *unit, double query, 
 {
     int k = 0;
     while (k < x->lines && x->line[k].unit != unit) k++;
-    if (k == MOST_LINES) return false;
+    if (k == MAX_LINES) return false;
     if (k == x->lines) x->line[x->lines++].unit = unit;
     x->line[k].query += query;
     x->line[k].key += key;
@@ -71,21 +71,21 @@ static const struct expr *take_positions(struct exponent *x, struct form *f, int
     if (*query > 1 || *query < -1) ahead = make(x, EXPR_MUL, ahead, expr_int(x->m, *query < 0 ? -*query : *query));
     if (*query < 0) ahead = make(x, EXPR_NEG, ahead, NULL);
     int64_t difference;
-    if (*query == 0) return f->rest;
-    return known_difference(x->m, f->rest, ahead, &difference) ? expr_int(x->m, difference) : make(x, EXPR_SUB, f->rest, ahead);
+    if (*query == 0) return f->remainder;
+    return known_difference(x->m, f->remainder, ahead, &difference) ? expr_int(x->m, difference) : make(x, EXPR_SUB, f->remainder, ahead);
 }
 
 static bool add_integer(struct exponent *x, const struct expr *e, const struct expr *unit, double factor)
 {
     int64_t query, key;
     if (e->op == EXPR_ABS && x->ordered) {
-        struct form f = {.rest = expr_int(x->m, 0)};
+        struct form f = {.remainder = expr_int(x->m, 0)};
         if (!form_add(x->m, &f, e->arg[0], 1)) return false;
         const struct expr *offset = take_positions(x, &f, &query, &key);
         if (query != -key || query == 0 || offset->op != EXPR_INT || (query > 0 ? offset->integer < 0 : offset->integer > 0)) return false;
         e = query > 0 ? e->arg[0] : make(x, EXPR_NEG, e->arg[0], NULL);
     }
-    struct form f = {.rest = expr_int(x->m, 0)};
+    struct form f = {.remainder = expr_int(x->m, 0)};
     if (!form_add(x->m, &f, e, 1)) return add_rest(x, e, unit, factor);
     bool good = add_rest(x, take_positions(x, &f, &query, &key), unit, factor);
     for (int a = 0; a < x->m->axes && good; a++)

@@ -58,7 +58,7 @@ static bool is_square_of(const struct value *v, int of)
 }
 
 /* The most that |row| can be, where a row is x / sqrt(c * <x, x> + eps): 1 / sqrt(c). Else infinity. */
-static double norm_most(const struct graph *g, const struct value *row)
+static double norm_max(const struct graph *g, const struct value *row)
 {
     if (row->op != GRAPH_MAP || row->expr->op != EXPR_MUL) return INFINITY;
     for (int k = 0; k < 2; k++) {
@@ -85,9 +85,9 @@ static double norm_most(const struct graph *g, const struct value *row)
 }
 
 /* The most that the inner product of a query and a key can be, in the weight that the user wrote. */
-static double product_most(const struct graph *g)
+static double product_max(const struct graph *g)
 {
-    double most = 0;
+    double max = 0;
     for (int v = 0; v < g->values; v++) {
         const struct value *s = &g->value[v];
         bool query = false, key = false;
@@ -95,9 +95,9 @@ static double product_most(const struct graph *g)
             query |= g->module->axis[s->axes[k]].source == SIZE_N_Q;
             key |= g->module->axis[s->axes[k]].source == SIZE_N_K;
         }
-        if (s->op == GRAPH_CONTRACT && query && key) most = fmax(most, norm_most(g, &g->value[s->operand[0].of]) * norm_most(g, &g->value[s->operand[1].of]));
+        if (s->op == GRAPH_CONTRACT && query && key) max = fmax(max, norm_max(g, &g->value[s->operand[0].of]) * norm_max(g, &g->value[s->operand[1].of]));
     }
-    return most > 0 ? most : INFINITY;
+    return max > 0 ? max : INFINITY;
 }
 
 /* ---- in the user's terms ---- */
@@ -120,11 +120,11 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
     return false;
 }
 
-/* `most`: of |s|. What is a factor of the whole weight is not to blame where another exponential is there. */
-static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double most, enum dtype dtype, struct diagnostics *d)
+/* `max`: of |s|. What is a factor of the whole weight is not to blame where another exponential is there. */
+static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype, struct diagnostics *d)
 {
     const double largest = dtype == DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
-    const struct real_range s = {-most, most};
+    const struct real_range s = {-max, max};
     const struct exponential *found = NULL;
     for (int k = 0; k < e->exponentials; k++) {
         const struct exponential *x = &e->exponential[k];
@@ -143,11 +143,11 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
                      bound);
 }
 
-void overflow_warn(const struct spec *spec, const struct graph *meaning, const struct compilation *const *compilation, int compilations, struct diagnostics *d)
+void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation, int compilations, struct diagnostics *d)
 {
     const struct similarity *s = &spec->similarity;
-    struct arena *arena = meaning->module->arena;
+    struct arena *arena = source->module->arena;
     if ((!s->weight && !s->modify) || !any_loose(compilation, compilations)) return;
-    if (s->weight) warn_expression(arena, s->weight, true, product_most(meaning), spec->dtype, d);
+    if (s->weight) warn_expression(arena, s->weight, true, product_max(source), spec->dtype, d);
     if (s->modify) warn_expression(arena, s->modify, false, INFINITY, spec->dtype, d);
 }

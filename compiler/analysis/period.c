@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Residues of a key, and pairs of one with that of a query, that are tried. */
-enum { MOST_RESIDUES = 4096, MOST_TRIED = 1 << 17 };
+enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17 };
 enum side { QUERY, KEY };
 
 /* What stands for the position of a query and for a key. `together`: both move at once, and are the side QUERY. */
@@ -38,7 +38,7 @@ static bool align(struct moving *a, struct moving *b)
 {
     for (int k = 0; k < 2; k++) {
         int64_t whole = a->period[k] / gcd(a->period[k], b->period[k]) * b->period[k];
-        if (whole > MOST_RESIDUES) return false;
+        if (whole > MAX_RESIDUES) return false;
         a->by[k] *= whole / a->period[k];
         b->by[k] *= whole / b->period[k];
         a->period[k] = b->period[k] = whole;
@@ -68,7 +68,7 @@ static bool whole_multiples(struct moving *a, int64_t divisor)
 {
     for (int k = 0; k < 2; k++) {
         int64_t times = divisor / gcd(a->by[k], divisor);
-        if (a->period[k] > MOST_RESIDUES / times) return false;
+        if (a->period[k] > MAX_RESIDUES / times) return false;
         a->period[k] *= times;
         a->by[k] *= times;
     }
@@ -77,7 +77,7 @@ static bool whole_multiples(struct moving *a, int64_t divisor)
 
 static bool positive(const struct expr *e)
 {
-    return e->op == EXPR_INT && e->integer > 0 && e->integer <= MOST_RESIDUES;
+    return e->op == EXPR_INT && e->integer > 0 && e->integer <= MAX_RESIDUES;
 }
 
 /* False where that is not known. */
@@ -138,11 +138,11 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
     for (int k = 0; k < conditions; k++) {
         const struct expr *c = condition[k];
         if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL) continue;
-        struct form f = {.rest = expr_int(m, 0)}; /* e - (b - a) */
+        struct form f = {.remainder = expr_int(m, 0)}; /* e - (b - a) */
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms) continue;
         bool plain = true;
         for (int a = 0; a < m->axes; a++) plain &= a == x->key->integer ? f.weight[a] >= 0 : f.weight[a] == 0;
-        if (plain && known_difference(m, f.rest, expr_int(m, 0), &more) && more + (c->op == EXPR_LT) >= 0) return true;
+        if (plain && known_difference(m, f.remainder, expr_int(m, 0), &more) && more + (c->op == EXPR_LT) >= 0) return true;
     }
     return false;
 }
@@ -298,7 +298,7 @@ void conjunction_period(struct module *m, int query_axis, int key_axis, int cond
     int64_t queries = period.period[QUERY];
     t.period = queries / gcd(queries, period.period[KEY]) * period.period[KEY];
     bool of_query = queries > 1;
-    if (t.count == 0 || t.period > MOST_RESIDUES || (of_query && t.period * together.period[QUERY] > MOST_TRIED)) {
+    if (t.count == 0 || t.period > MAX_RESIDUES || (of_query && t.period * together.period[QUERY] > MAX_TRIED)) {
         out->periodic = 0;
         return;
     }
@@ -308,7 +308,7 @@ void conjunction_period(struct module *m, int query_axis, int key_axis, int cond
     try_residues(&t, 1, is_left);
     out->with_query = of_query && moves_along(&t, together.period[QUERY], is_left);
     if (of_query && !out->with_query) {
-        if (t.period * queries > MOST_TRIED) {
+        if (t.period * queries > MAX_TRIED) {
             out->periodic = 0;
             return;
         }

@@ -95,10 +95,10 @@ static void drop_piece(struct set *set, int k)
 static void make_room(const struct solver *s, struct set *set)
 {
     int a = set->pieces - 2, b = set->pieces - 1;
-    int64_t least = INT64_MAX, gap;
+    int64_t min = INT64_MAX, gap;
     for (int p = 0; p < set->pieces; p++)
         for (int q = p + 1; q < set->pieces; q++)
-            if (constant_gap(&set->piece[p], &set->piece[q], &gap) && gap < least) least = gap, a = p, b = q;
+            if (constant_gap(&set->piece[p], &set->piece[q], &gap) && gap < min) min = gap, a = p, b = q;
     set->piece[a] = around(s, &set->piece[a], &set->piece[b]);
     drop_piece(set, b);
 }
@@ -167,7 +167,7 @@ static bool bound_terms(const struct solver *s, struct form *f)
         const struct expr *end = expr_extreme(s->m, e, (times > 0) != s->every);
         if (!end || end->op != EXPR_INT) return false;
         f->term[k] = f->term[--f->terms];
-        f->rest = expr_make(s->m, EXPR_ADD, f->rest, expr_make(s->m, EXPR_MUL, end, expr_int(s->m, times), NULL), NULL);
+        f->remainder = expr_make(s->m, EXPR_ADD, f->remainder, expr_make(s->m, EXPR_MUL, end, expr_int(s->m, times), NULL), NULL);
     }
     return true;
 }
@@ -183,8 +183,8 @@ static struct set not_negative(const struct solver *s, struct form f)
         if (has_axis(s, f.term[k].e)) over = k, parts++;
     if (parts > 1) return unknown(s);
     if (parts == 0) {
-        const struct expr *most = form_extreme(m, &f, 1, !s->every);
-        return most ? under(expr_make(m, EXPR_LE, expr_int(m, 0), most, NULL)) : unknown(s);
+        const struct expr *max = form_extreme(m, &f, 1, !s->every);
+        return max ? under(expr_make(m, EXPR_LE, expr_int(m, 0), max, NULL)) : unknown(s);
     }
     if (over < 0) {
         f.weight[s->axis] = 0;
@@ -209,10 +209,10 @@ static struct set not_negative(const struct solver *s, struct form f)
         if (!bound) return unknown(s);
         if (times > 0) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, times - 1), NULL);
         bound = floor_divide(m, bound, times > 0 ? times : -times);
-        f = (struct form){.rest = times > 0 ? expr_make(m, EXPR_NEG, bound, NULL, NULL) : bound};
+        f = (struct form){.remainder = times > 0 ? expr_make(m, EXPR_NEG, bound, NULL, NULL) : bound};
     }
     if (!form_scale(m, &f, by)) return unknown(s);
-    if (times < 0) f.rest = expr_make(m, EXPR_ADD, f.rest, expr_int(m, by - 1), NULL);
+    if (times < 0) f.remainder = expr_make(m, EXPR_ADD, f.remainder, expr_int(m, by - 1), NULL);
     return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_negative(s, f) : unknown(s);
 }
 
@@ -224,7 +224,7 @@ static struct set compare(const struct solver *s, const struct expr *less, const
         const struct expr *low = expr_extreme(m, less, s->every), *high = expr_extreme(m, more, !s->every);
         return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
     }
-    struct form f = {.rest = expr_int(m, strict ? -1 : 0)};
+    struct form f = {.remainder = expr_int(m, strict ? -1 : 0)};
     return form_add(m, &f, more, 1) && form_add(m, &f, less, -1) ? not_negative(s, f) : unknown(s);
 }
 

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_RUNS = 2000, DTYPES = ATTN_I32 };
+enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
 static const double TURN = 0.01;         /* seconds that a spec has at a time, at least: one call, or more */
 static const double FREE_SHARE = 0.9;    /* of the free memory that is taken */
 
@@ -35,9 +35,9 @@ struct prepared {
 struct running {
     struct bench *b;
     struct arena *arena;
-    struct loaded_kernel loaded[MOST_SPECS];
+    struct loaded_kernel loaded[MAX_SPECS];
     struct call_arrays arrays[DTYPES]; /* that all specs share */
-    struct prepared prepared[MOST_SPECS];
+    struct prepared prepared[MAX_SPECS];
     pthread_mutex_t lock; /* whoever changes or tells results */
     pthread_t watcher;
     sigset_t signals, mask;
@@ -152,7 +152,7 @@ static bool prepare(struct running *r, int point, int spec)
     struct bench_point *at = &b->point[point];
     struct bench_result *result = &at->result[spec];
     struct prepared *p = &r->prepared[spec];
-    const struct product *product = b->product[spec];
+    const struct unit *unit = b->unit[spec];
     const struct attn_kernel *kernel = r->loaded[spec].kernel;
     *p = (struct prepared){.call = {.kernel = kernel, .arrays = &r->arrays[kernel->dtype]}};
     p->call.problem = (struct attn_problem){
@@ -164,12 +164,12 @@ static bool prepare(struct running *r, int point, int spec)
         skip(r, result, "its arrays and workspace take %s, and %s are free", table_bytes(bytes, one, sizeof one), table_bytes(free_bytes, two, sizeof two));
         return false;
     }
-    const struct compilation *c = product_choice(product, product_target_here(product), at->length);
+    const struct compilation *c = unit_choice(unit, unit_target_here(unit), at->length);
     const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads, at->length, at->length};
     result->form = c->linear ? "linear" : "quadratic";
     count_work(c, &size, b->request.document, machine_cache(), &result->counts);
-    result->peak = machine_peak(b->machine, product->spec->dtype, at->threads, 0);
-    result->peak_spread = machine_peak_spread(b->machine, product->spec->dtype, at->threads);
+    result->peak = machine_peak(b->machine, unit->spec->dtype, at->threads, 0);
+    result->peak_spread = machine_peak_spread(b->machine, unit->spec->dtype, at->threads);
     result->bandwidth = machine_bandwidth(b->machine, at->threads, 0);
     result->roofline = roofline_of(c, &size, &result->counts, at->threads, machine_cache());
     double expected = expected_seconds(b, point, spec);
@@ -178,7 +178,7 @@ static bool prepare(struct running *r, int point, int spec)
         skip(r, result, "a call would take about %s, more than --limit", table_seconds(expected, one, sizeof one));
         return false;
     }
-    p->seconds = malloc(MOST_RUNS * sizeof *p->seconds);
+    p->seconds = malloc(MAX_RUNS * sizeof *p->seconds);
     p->error = p->seconds ? call_prepare(&p->call, b->request.seed, b->request.document) : ATTN_EMEMORY;
     if (p->error == ATTN_EMEMORY) {
         skip(r, result, "out of memory");
@@ -216,7 +216,7 @@ static double call(struct running *r, int spec, struct bench_result *result)
 }
 
 /* Where a call takes much longer than the time for a point, few are made. */
-static int least_runs(const struct bench *b, double call_seconds)
+static int min_runs(const struct bench *b, double call_seconds)
 {
     return call_seconds <= b->request.time ? 3 : call_seconds <= 4 * b->request.time ? 2 : 1;
 }
@@ -245,10 +245,10 @@ static bool turn(struct running *r, struct bench_result *result, int spec, doubl
         p->seconds[runs] = call(r, spec, result);
         if (p->error) return false;
         spent += p->seconds[runs++];
-    } while (spent < length && runs < MOST_RUNS);
+    } while (spent < length && runs < MAX_RUNS);
     note_runs(r, spec, result, runs);
     p->spent += spent;
-    return runs < MOST_RUNS && (p->spent < b->request.time || runs < least_runs(b, result->best));
+    return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, result->best));
 }
 
 /* The peak and the bandwidth are measured once more at each point, in turn with the kernels; where either is better than it was, that is what all are
@@ -259,13 +259,13 @@ static void measure_machine(struct running *r, int point)
     say_point(r, point, "the machine");
     int threads = b->point[point].threads;
     double bandwidth = machine_bandwidth(b->machine, threads, TURN);
-    for (int s = 0; s < b->specs; s++) machine_peak(b->machine, b->product[s]->spec->dtype, threads, TURN);
+    for (int s = 0; s < b->specs; s++) machine_peak(b->machine, b->unit[s]->spec->dtype, threads, TURN);
     pthread_mutex_lock(&r->lock);
     for (int k = 0; k <= point; k++)
         for (int s = 0; s < b->specs && b->point[k].threads == threads; s++) {
             struct bench_result *result = &b->point[k].result[s];
-            result->peak = machine_peak(b->machine, b->product[s]->spec->dtype, threads, 0);
-            result->peak_spread = machine_peak_spread(b->machine, b->product[s]->spec->dtype, threads);
+            result->peak = machine_peak(b->machine, b->unit[s]->spec->dtype, threads, 0);
+            result->peak_spread = machine_peak_spread(b->machine, b->unit[s]->spec->dtype, threads);
             result->bandwidth = bandwidth;
         }
     pthread_mutex_unlock(&r->lock);
@@ -275,7 +275,7 @@ static void measure(struct running *r, int point)
 {
     struct bench *b = r->b;
     struct bench_point *at = &b->point[point];
-    bool more[MOST_SPECS] = {false}, any = true;
+    bool more[MAX_SPECS] = {false}, any = true;
     double length = TURN;
     pthread_mutex_lock(&r->lock);
     b->begun = point + 1;
@@ -286,7 +286,7 @@ static void measure(struct running *r, int point)
         say_point(r, point, r->prepared[s].call.kernel->name);
         /* the first call meets cold caches: it counts only where it is all there is time for */
         double seconds = r->prepared[s].seconds[0] = call(r, s, &at->result[s]);
-        more[s] = !r->prepared[s].error && least_runs(b, seconds) > 1;
+        more[s] = !r->prepared[s].error && min_runs(b, seconds) > 1;
         if (!r->prepared[s].error && !more[s]) note_runs(r, s, &at->result[s], 1);
         if (seconds > length) length = seconds;
     }
@@ -317,16 +317,16 @@ static void warn_shaking(const struct bench *b)
             const struct bench_result *r = &b->point[k].result[s];
             if (!r->measured) continue;
             measured++;
-            shaking += r->spread > SPREAD_MOST;
+            shaking += r->spread > SPREAD_MAX;
             calls = fmax(calls, r->spread);
             peak = fmax(peak, r->peak_spread);
         }
     if (b->o->quiet) return;
-    if (peak > SPREAD_MOST)
+    if (peak > SPREAD_MAX)
         fprintf(stderr, "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n", 100 * peak);
     if (shaking > 0)
         fprintf(stderr, "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else keeps this machine busy\n",
-                shaking, measured, 100 * SPREAD_MOST, 100 * calls);
+                shaking, measured, 100 * SPREAD_MAX, 100 * calls);
 }
 
 static void make_points(struct bench *b, struct arena *arena)
@@ -354,7 +354,7 @@ static enum status load_all(struct running *r)
     b->machine = machine_open(r->arena, b->o->quiet, &status);
     if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, b->o))) status = STATUS_MACHINE;
     for (int s = 0; s < b->specs && status == STATUS_DONE; s++) {
-        const struct product *p = b->product[s];
+        const struct unit *p = b->unit[s];
         status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->quiet, &r->loaded[s]);
         for (int v = 0; v < p->graph->values; v++) b->ids |= p->graph->value[v].integers;
     }
@@ -415,8 +415,8 @@ static enum status check_files(const struct options *o)
 int command_bench(const struct options *o)
 {
     struct bench bench = {.o = o}, *b = &bench;
-    if (o->files == 0 || o->files > MOST_SPECS) {
-        complain(o, o->files ? "bench takes up to %d specs" : "bench takes specs: attnc bench SPEC.yaml...", MOST_SPECS);
+    if (o->files == 0 || o->files > MAX_SPECS) {
+        complain(o, o->files ? "bench takes up to %d specs" : "bench takes specs: attnc bench SPEC.yaml...", MAX_SPECS);
         return STATUS_USAGE;
     }
     if (!bench_request_read(o, &b->request)) return STATUS_USAGE;
@@ -424,13 +424,13 @@ int command_bench(const struct options *o)
     if (worst != STATUS_DONE) return (int)worst;
     for (int k = 0; k < o->files; k++) {
         enum status status;
-        struct product *p = product_make(o->file[k], o, &status);
-        if (p) b->product[b->specs++] = p;
+        struct unit *p = unit_make(o->file[k], o, &status);
+        if (p) b->unit[b->specs++] = p;
         if (status > worst) worst = status;
     }
     struct arena *arena = arena_new();
     if (worst == STATUS_DONE) worst = run(b, arena);
     arena_free(arena);
-    for (int k = 0; k < b->specs; k++) product_free((struct product *)b->product[k]);
+    for (int k = 0; k < b->specs; k++) unit_free((struct unit *)b->unit[k]);
     return (int)worst;
 }

@@ -6,13 +6,13 @@
 
 int command_bench(const struct options *o);
 
-enum { MOST_COUNTS = 32, MOST_SPECS = 32 };
+enum { MAX_COUNTS = 32, MAX_SPECS = 32 };
 
 struct bench_request {
     struct lengths lengths; /* of queries and of keys, ascending */
     int threads, heads;     /* how many numbers of each follow */
-    int thread[MOST_COUNTS];
-    struct head_counts head[MOST_COUNTS];
+    int thread[MAX_COUNTS];
+    struct head_counts head[MAX_COUNTS];
     int64_t batch, document;
     double time, limit; /* seconds: spent on a point, at least; of the longest call that is made */
     uint64_t seed;

@@ -8,8 +8,8 @@
 const char *bench_label(const struct bench *b, int spec)
 {
     for (int s = 0; s < b->specs; s++)
-        if (s != spec && strcmp(b->product[s]->spec->name, b->product[spec]->spec->name) == 0) return b->o->file[spec];
-    return b->product[spec]->spec->name;
+        if (s != spec && strcmp(b->unit[s]->spec->name, b->unit[spec]->spec->name) == 0) return b->o->file[spec];
+    return b->unit[spec]->spec->name;
 }
 
 void bench_heads_name(const struct head_counts *h, struct text *out)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const char usual_lengths[] = "1k..8k";
+static const char default_lengths[] = "1k..8k";
 
 static bool threads_read(const struct options *o, struct bench_request *r)
 {
@@ -13,8 +13,8 @@ static bool threads_read(const struct options *o, struct bench_request *r)
     for (const char *at = o->thread_list; at;) {
         int64_t n;
         const char *end = count_read(at, &n);
-        if (!end || n > 4096 || r->threads == MOST_COUNTS || (*end && *end != ',')) {
-            complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MOST_COUNTS, o->thread_list);
+        if (!end || n > 4096 || r->threads == MAX_COUNTS || (*end && *end != ',')) {
+            complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MAX_COUNTS, o->thread_list);
             return false;
         }
         r->thread[r->threads++] = (int)n;
@@ -28,12 +28,12 @@ bool heads_read(const struct options *o, struct bench_request *r)
     const char *text = o->heads ? o->heads : "1";
     r->heads = 0;
     for (const char *at = text;; at++) {
-        at = r->heads < MOST_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
+        at = r->heads < MAX_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
             complain(o,
                      "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after a slash where they are fewer, "
                      "as in 1,8,8/2, not '%s'",
-                     MOST_COUNTS, 1 << 20, text);
+                     MAX_COUNTS, 1 << 20, text);
             return false;
         }
         if (!*at) return true;
@@ -43,6 +43,6 @@ bool heads_read(const struct options *o, struct bench_request *r)
 bool bench_request_read(const struct options *o, struct bench_request *r)
 {
     *r = (struct bench_request){.batch = 1, .time = 0.5, .limit = 10, .seed = o->has_seed ? o->seed : 1};
-    return lengths_read(o, usual_lengths, &r->lengths) && threads_read(o, r) && heads_read(o, r) && one_number(o, "--batch", o->batch, 1 << 20, &r->batch) &&
+    return lengths_read(o, default_lengths, &r->lengths) && threads_read(o, r) && heads_read(o, r) && one_number(o, "--batch", o->batch, 1 << 20, &r->batch) &&
            document_read(o, &r->document) && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit);
 }

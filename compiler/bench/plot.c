@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLOT = 560, LEFT = 92, TOP = 84, BOTTOM = 62, COLORS = 8, MOST_CURVES = 24 };
+enum { PLOT = 560, LEFT = 92, TOP = 84, BOTTOM = 62, COLORS = 8, MAX_CURVES = 24 };
 static const double LABEL = 34; /* from one name to the next */
 
 static const char
@@ -30,24 +30,24 @@ static const char
 struct curve {
     struct text name;
     int points, measured; /* the first so many of them; the others are expected */
-    double length[MOST_LENGTHS], seconds[MOST_LENGTHS];
+    double length[MAX_LENGTHS], seconds[MAX_LENGTHS];
 };
 struct scale {
-    double least, most, from, to; /* values, and the pixels they lie at */
+    double min, max, from, to; /* values, and the pixels they lie at */
 };
 struct picture {
     const struct bench *b;
     struct text *out;
     int curves, height, right;
-    struct curve curve[MOST_CURVES];
+    struct curve curve[MAX_CURVES];
     struct scale x, y;
-    double place[MOST_CURVES];
+    double place[MAX_CURVES];
     bool expected; /* there are dashes */
 };
 
 static double at(const struct scale *s, double value)
 {
-    return s->from + (s->to - s->from) * log(value / s->least) / log(s->most / s->least);
+    return s->from + (s->to - s->from) * log(value / s->min) / log(s->max / s->min);
 }
 
 static void add_escaped(struct text *out, const char *text)
@@ -74,7 +74,7 @@ static void text_at(struct text *out, double x, double y, const char *attributes
 static void gather(struct picture *p, int spec, int first)
 {
     const struct bench *b = p->b;
-    if (p->curves == MOST_CURVES) return;
+    if (p->curves == MAX_CURVES) return;
     struct curve *c = &p->curve[p->curves];
     for (int k = first; k < first + b->request.lengths.count && k < b->begun; k++) {
         const struct bench_result *r = &b->point[k].result[spec];
@@ -91,26 +91,26 @@ static void gather(struct picture *p, int spec, int first)
 
 static void set_scales(struct picture *p)
 {
-    double least = INFINITY, most = 0;
+    double min = INFINITY, max = 0;
     p->x = (struct scale){INFINITY, 0, LEFT, LEFT + PLOT};
     for (int k = 0; k < p->curves; k++) {
         const struct curve *c = &p->curve[k];
         for (int n = 0; n < c->points; n++) {
-            p->x.least = fmin(p->x.least, c->length[n]);
-            p->x.most = fmax(p->x.most, c->length[n]);
-            least = fmin(least, c->seconds[n]);
-            most = fmax(most, c->seconds[n]);
+            p->x.min = fmin(p->x.min, c->length[n]);
+            p->x.max = fmax(p->x.max, c->length[n]);
+            min = fmin(min, c->seconds[n]);
+            max = fmax(max, c->seconds[n]);
         }
     }
-    if (p->curves == 0) p->x.least = p->x.most = least = most = 1;
-    if (p->x.least == p->x.most) {
-        p->x.least /= 1.5;
-        p->x.most *= 1.5;
+    if (p->curves == 0) p->x.min = p->x.max = min = max = 1;
+    if (p->x.min == p->x.max) {
+        p->x.min /= 1.5;
+        p->x.max *= 1.5;
     }
     p->height = TOP + BOTTOM + 400;
     if (p->height < TOP + BOTTOM + p->curves * (int)LABEL) p->height = TOP + BOTTOM + p->curves * (int)LABEL;
-    p->y = (struct scale){pow(10, floor(log10(least) + 1e-9)), pow(10, ceil(log10(most) - 1e-9)), p->height - BOTTOM, TOP};
-    if (p->y.least == p->y.most) p->y.most *= 10;
+    p->y = (struct scale){pow(10, floor(log10(min) + 1e-9)), pow(10, ceil(log10(max) - 1e-9)), p->height - BOTTOM, TOP};
+    if (p->y.min == p->y.max) p->y.max *= 10;
 }
 
 /* ---- axes ---- */
@@ -134,14 +134,14 @@ static void draw_axes(const struct picture *p)
     double last = -INFINITY;
     for (int k = 0; k < lengths->count; k++) {
         double n = (double)lengths->length[k], x = at(&p->x, n);
-        if (n < p->x.least || n > p->x.most || x - last < 44) continue;
+        if (n < p->x.min || n > p->x.max || x - last < 44) continue;
         last = x;
         text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, p->y.from, x, p->y.to);
         length_name(n, text, sizeof text);
         text_at(out, x, p->y.from + 20, "text-anchor=\"middle\" class=\"muted\"", text);
     }
-    for (int power = 0; p->y.least * pow(10, power) < p->y.most * 1.001; power++) {
-        double s = p->y.least * pow(10, power), y = at(&p->y, s);
+    for (int power = 0; p->y.min * pow(10, power) < p->y.max * 1.001; power++) {
+        double s = p->y.min * pow(10, power), y = at(&p->y, s);
         text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", p->x.from, y, p->x.to, y);
         if (s < 0.9995)
             snprintf(text, sizeof text,
@@ -197,8 +197,8 @@ static void place_names(struct picture *p, int *order)
     for (int m = 0; m < p->curves; m++) p->place[m] = at(&p->y, p->curve[order[m]].seconds[p->curve[order[m]].points - 1]);
     for (int round = 0; round < 400; round++)
         for (int m = 0; m < p->curves; m++) {
-            double least = p->y.to + LABEL / 2 + m * LABEL - 8, most = p->y.from - (p->curves - 1 - m) * LABEL - 8;
-            p->place[m] = p->place[m] < least - LABEL ? least - LABEL : p->place[m] > most ? most : p->place[m];
+            double min = p->y.to + LABEL / 2 + m * LABEL - 8, max = p->y.from - (p->curves - 1 - m) * LABEL - 8;
+            p->place[m] = p->place[m] < min - LABEL ? min - LABEL : p->place[m] > max ? max : p->place[m];
             double lacks = m + 1 < p->curves ? LABEL - (p->place[m + 1] - p->place[m]) : 0;
             if (lacks <= 0) continue;
             p->place[m] -= lacks / 2;
@@ -227,10 +227,10 @@ static void draw_names(const struct picture *p, const int *order)
 static void add_subtitle(const struct picture *p, struct text *out)
 {
     const struct bench_request *q = &p->b->request;
-    const struct spec *first = p->b->product[0]->spec;
+    const struct spec *first = p->b->unit[0]->spec;
     bool alike = true;
     for (int s = 1; s < p->b->specs; s++) {
-        const struct spec *spec = p->b->product[s]->spec;
+        const struct spec *spec = p->b->unit[s]->spec;
         alike &= spec->dtype == first->dtype && spec->head_dim == first->head_dim && spec->value_dim == first->value_dim;
     }
     if (q->heads == 1) text_add(out, "%lld head%s", (long long)q->head[0].heads, q->head[0].heads == 1 ? "" : "s");
@@ -247,7 +247,7 @@ void bench_plot(const struct bench *b, struct text *out)
 {
     struct picture *p = calloc(1, sizeof *p);
     if (!p) return;
-    int order[MOST_CURVES];
+    int order[MAX_CURVES];
     size_t longest = 18;
     p->b = b;
     p->out = out;

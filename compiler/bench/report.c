@@ -37,7 +37,7 @@ static struct figures figures_of(const struct bench_result *r)
 /* Whether the numbers are of a machine that did something else beside: its calls or its peak differ too much. */
 static bool bench_shaking(const struct bench_result *r)
 {
-    return r->measured && (r->spread > SPREAD_MOST || r->peak_spread > SPREAD_MOST);
+    return r->measured && (r->spread > SPREAD_MAX || r->peak_spread > SPREAD_MAX);
 }
 
 static bool told(const struct bench_result *r)
@@ -70,7 +70,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
     snprintf(line->cell[FORM], CELL, "%s", r->form);
     table_seconds(r->median, line->cell[MEDIAN], CELL);
     table_seconds(r->best, line->cell[BEST], CELL);
-    if (r->runs > 1) snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MOST ? "! " : "", 100 * r->spread);
+    if (r->runs > 1) snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MAX ? "! " : "", 100 * r->spread);
     snprintf(line->cell[GFLOPS], CELL, "%.1f", f.gflops);
     snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
@@ -82,7 +82,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
 static const char *unsteady(const struct bench_result *r, char *text, size_t size)
 {
     *text = 0;
-    if (r->peak_spread > SPREAD_MOST) snprintf(text, size, " (! turns differ by %.0f%%)", 100 * r->peak_spread);
+    if (r->peak_spread > SPREAD_MAX) snprintf(text, size, " (! turns differ by %.0f%%)", 100 * r->peak_spread);
     return text;
 }
 
@@ -99,7 +99,7 @@ static void print_machine(const struct bench *b, struct text *out)
                 for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++) before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
             if (r->peak > 0 && !before)
                 text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads, b->point[k].threads == 1 ? "" : "s",
-                         r->peak / 1e9, dtype_name(dtype_of_sums(b->product[s]->spec->dtype)), unsteady(r, spread, sizeof spread), r->bandwidth / 1e9);
+                         r->peak / 1e9, dtype_name(dtype_of_sums(b->unit[s]->spec->dtype)), unsteady(r, spread, sizeof spread), r->bandwidth / 1e9);
         }
 }
 
@@ -147,7 +147,7 @@ static void print_table(const struct bench *b, struct text *out)
              "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
              "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
              (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
-    if (shaking) text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n", 100 * SPREAD_MOST);
+    if (shaking) text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n", 100 * SPREAD_MAX);
     if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
     if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
     if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
@@ -168,7 +168,7 @@ enum { FIELDS = 34 };
 static void fields_of(const struct bench *b, const struct bench_point *p, int spec, struct field *field)
 {
     const struct bench_result *r = &p->result[spec];
-    const struct spec *s = b->product[spec]->spec;
+    const struct spec *s = b->unit[spec]->spec;
     const bool no = !r->measured;
     struct figures f = {0};
     if (!no) f = figures_of(r);

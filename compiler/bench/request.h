@@ -29,7 +29,7 @@ struct bench_point {
     int64_t length;
     struct head_counts heads;
     int threads;
-    struct bench_result result[MOST_SPECS];
+    struct bench_result result[MAX_SPECS];
 };
 struct bench {
     const struct options *o;
@@ -38,7 +38,7 @@ struct bench {
     const struct target *target; /* the best one here */
     const char *compiler;        /* and its version: what compiled the kernels */
     int specs;
-    const struct product *product[MOST_SPECS];
+    const struct unit *unit[MAX_SPECS];
     int points, begun; /* the first so many have results */
     struct bench_point *point;
     bool ids;         /* some spec reads ids */

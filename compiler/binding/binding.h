@@ -4,7 +4,7 @@
 
 #include "../driver/driver.h"
 
-void emit_python(const struct product *p, struct text *out);
+void emit_python(const struct unit *p, struct text *out);
 extern const char python_body[]; /* python_body.py */
 
 #endif

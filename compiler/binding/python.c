@@ -54,7 +54,7 @@ static bool is_param(const struct value *v)
     return v->op == GRAPH_PARAM;
 }
 
-static void add_table(const struct product *p, struct text *out)
+static void add_table(const struct unit *p, struct text *out)
 {
     const struct graph *g = p->graph;
     text_add(out, "PARAMETERS = (  # name, dtype, shape, whether a seed can make it\n");
@@ -68,7 +68,7 @@ static void add_table(const struct product *p, struct text *out)
     text_add(out, ")\n");
 }
 
-static void add_forward(const struct product *p, struct text *out)
+static void add_forward(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
     const struct graph *g = p->graph;
@@ -113,7 +113,7 @@ static void add_forward(const struct product *p, struct text *out)
     text_add(out, "}, %s, out, threads)\n", random ? "seed" : "None");
 }
 
-void emit_python(const struct product *p, struct text *out)
+void emit_python(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
     const char *const runtime = p->standalone ? "" : " $(pkg-config --cflags --libs attnrt)";

@@ -24,10 +24,10 @@ static const struct problem_size sizes[] = {
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
 /* A pass may be off by so much of a row, and by so many times what the direction of rounding changes in it. */
-static const double PASS_MOST = 1e-9, ROUNDINGS = 16;
+static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 /* Pairs of query and key that the interpreters visit at most for --lengths, its keys and heads; queries where there are too many pairs, and for the
    lengths up to LONGEST from which a kernel has other loops. */
-enum { MOST_PAIRS = 1 << 18, MOST_KEYS = 1 << 18, MOST_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
+enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
     struct tensor tensor[MAX_TENSORS];
@@ -48,7 +48,7 @@ struct worst {
 
 struct checking {
     const struct options *o;
-    struct product *p;
+    struct unit *p;
     /* problems: those of the passes, and then one for each length from which other loops run, which the kernel meets alone */
     struct problem_size *size;
     int of_passes, sizes;
@@ -143,10 +143,10 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
 
 static double row_largest(const double *row, int64_t n)
 {
-    double most = 0;
+    double max = 0;
     for (int64_t k = 0; k < n; k++)
-        if (!(fabs(row[k]) <= most)) most = fabs(row[k]);
-    return most;
+        if (!(fabs(row[k]) <= max)) max = fabs(row[k]);
+    return max;
 }
 
 /* Whether a copy rounds f32 to bf16: weights, before they are multiplied with values. */
@@ -184,11 +184,11 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
         for (int64_t r = 0; r < rows; r++) {
             double *row = moved + r * s->value_dim;
             for (int64_t k = 0; k < s->value_dim && try > 0; k++) row[k] -= s->expected[r * s->value_dim + k];
-            double most = row_largest(row, s->value_dim);
+            double max = row_largest(row, s->value_dim);
             if (try == 0)
-                scale[r] = most;
-            else if (4 * most > change[r])
-                change[r] = 4 * most;
+                scale[r] = max;
+            else if (4 * max > change[r])
+                change[r] = 4 * max;
         }
     }
     for (int64_t r = 0; r < rows; r++) {
@@ -204,7 +204,7 @@ static double off_by(double got, double expected, enum dtype stored)
     bool bf16 = stored == DTYPE_BF16;
     if (dtype_bytes(stored) != 2) return fabs(got - expected);
     if (!bf16 && isinf(got) && (got > 0) == (expected > 0)) return fmax(65520 - fabs(expected), 0);
-    int least = bf16 ? -126 : -14, exponent = got == 0 || ilogb(got) < least ? least : ilogb(got);
+    int min = bf16 ? -126 : -14, exponent = got == 0 || ilogb(got) < min ? min : ilogb(got);
     double off = fabs(got - expected) - ldexp(1, exponent - (bf16 ? 8 : 11));
     return off < 0 ? 0 : off;
 }
@@ -258,9 +258,9 @@ static void add_rounding(const struct checking *c, const struct compilation *k, 
         if (!wrong) wrong = evaluate(c, k, after ? pass : NULL, sample, high);
         fesetround(before);
         for (int64_t e = 0; e < s->elements && !wrong; e += s->value_dim) {
-            double most = 0;
-            for (int64_t n = e; n < e + s->value_dim; n++) most = fmax(most, fabs(high[n] - low[n]));
-            if (isfinite(most)) row[e / s->value_dim] += times * most;
+            double max = 0;
+            for (int64_t n = e; n < e + s->value_dim; n++) max = fmax(max, fabs(high[n] - low[n]));
+            if (isfinite(max)) row[e / s->value_dim] += times * max;
         }
     }
     arena_free(arena);
@@ -282,13 +282,13 @@ static bool check_pass(const struct compilation *k, const struct pass *pass, voi
         for (int64_t r = 0; r < rows; r++) c->row[r] = row_largest(s->expected + r * s->value_dim, s->value_dim);
         find_worst(c, n, c->row, DTYPE_F64, &here);
         if (here.share > worst.share) worst = here;
-        if (here.share <= PASS_MOST) continue;
-        for (int64_t r = 0; r < rows; r++) c->row[r] *= PASS_MOST;
+        if (here.share <= PASS_MAX) continue;
+        for (int64_t r = 0; r < rows; r++) c->row[r] *= PASS_MAX;
         add_rounding(c, k, pass, n, ROUNDINGS, c->row);
         find_worst(c, n, c->row, DTYPE_F64, &beyond);
     }
-    const bool cancels = worst.share > PASS_MOST && beyond.share <= 1;
-    report(c, pass->name, &worst, cancels ? "of a row that cancels" : "of the row", worst.share <= PASS_MOST || cancels);
+    const bool cancels = worst.share > PASS_MAX && beyond.share <= 1;
+    report(c, pass->name, &worst, cancels ? "of a row that cancels" : "of the row", worst.share <= PASS_MAX || cancels);
     return true;
 }
 
@@ -352,7 +352,7 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
 static enum status check_kernel(struct checking *c)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(c->p->spec->name, product_source_here(c->p, c->o), c->p->header.data, c->o->quiet, &loaded);
+    enum status status = kernel_load(c->p->spec->name, unit_source_here(c->p, c->o), c->p->header.data, c->o->quiet, &loaded);
     if (status != STATUS_DONE) return status;
     struct worst worst = {.share = 0};
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
@@ -385,9 +385,9 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
     *size = arena_alloc(arena, (size_t)(lengths.count * heads.heads) * sizeof **size);
     for (int k = 0; k < lengths.count; k++)
         for (int h = 0; h < heads.heads; h++) {
-            const int64_t n = lengths.length[k], all = heads.head[h].heads, queries = MOST_PAIRS / n / all;
-            if (n * heads.head[h].kv_heads > MOST_KEYS || all > MOST_HEADS) {
-                complain(o, "check goes up to %d heads, and to %d keys of all of them together: the interpreter is slow", MOST_HEADS, MOST_KEYS);
+            const int64_t n = lengths.length[k], all = heads.head[h].heads, queries = MAX_PAIRS / n / all;
+            if (n * heads.head[h].kv_heads > MAX_KEYS || all > MAX_HEADS) {
+                complain(o, "check goes up to %d heads, and to %d keys of all of them together: the interpreter is slow", MAX_HEADS, MAX_KEYS);
                 return false;
             }
             (*size)[(*count)++] = (struct problem_size){.batch = 1,
@@ -405,7 +405,7 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
 /* A few queries at every length, up to some, from which other loops run. */
 static void add_sizes(struct checking *c, const struct problem_size *size, int count)
 {
-    const struct product *p = c->p;
+    const struct unit *p = c->p;
     c->size = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->size);
     memcpy(c->size, size, (size_t)count * sizeof *size);
     c->sizes = c->of_passes = count;
@@ -427,12 +427,12 @@ static void say_sizes(const struct checking *c)
 
 /* ---- all together ---- */
 
-static enum status check_product(const struct options *o, struct product *p, const struct problem_size *size, int count)
+static enum status check_unit(const struct options *o, struct unit *p, const struct problem_size *size, int count)
 {
     struct checking checking = {.o = o, .p = p, .good = true}, *c = &checking;
     struct arena *arena = p->arena;
     uint64_t state = o->has_seed ? o->seed : 1;
-    int64_t most = 0;
+    int64_t max = 0;
     bool rounded = false, linear = false;
     for (int t = 0; t < p->compilations; t++) {
         rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
@@ -447,7 +447,7 @@ static enum status check_product(const struct options *o, struct product *p, con
         s->value_dim = p->spec->value_dim;
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
-        if (s->elements > most) most = s->elements;
+        if (s->elements > max) max = s->elements;
         fill(s, p->graph, &c->size[n], n % 2 == 0 || linear, &state, arena);
         const char *wrong = graph_eval(p->graph, &c->size[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
@@ -463,8 +463,8 @@ static enum status check_product(const struct options *o, struct product *p, con
             return STATUS_MACHINE;
         }
     }
-    c->out = arena_alloc(arena, (size_t)most * sizeof(double));
-    c->row = arena_alloc(arena, (size_t)most * sizeof(double));
+    c->out = arena_alloc(arena, (size_t)max * sizeof(double));
+    c->row = arena_alloc(arena, (size_t)max * sizeof(double));
     for (int t = 0; t < p->compilations && c->good; t++) {
         struct compilation again = *p->compilation[t];
         say(c, " %s%s, %s", again.target->name, target_features_text(arena, again.target), again.linear ? "linear" : "quadratic");
@@ -492,10 +492,10 @@ int command_check(const struct options *o)
     enum status worst = read_sizes(o, arena, &size, &count) ? STATUS_DONE : STATUS_USAGE;
     for (int k = 0; k < o->files && worst != STATUS_USAGE; k++) {
         enum status status;
-        struct product *p = product_make(o->file[k], o, &status);
-        if (p) product_warn(p, o);
-        if (p) status = check_product(o, p, size, count);
-        product_free(p);
+        struct unit *p = unit_make(o->file[k], o, &status);
+        if (p) unit_warn(p, o);
+        if (p) status = check_unit(o, p, size, count);
+        unit_free(p);
         if (status > worst) worst = status;
     }
     arena_free(arena);

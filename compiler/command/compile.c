@@ -39,7 +39,7 @@ static void depfile_rule(struct text *out, const struct options *o, const char *
     text_add(out, "\n");
 }
 
-static enum status write_output(const struct options *o, const struct product *p, enum output output, struct text *out)
+static enum status write_output(const struct options *o, const struct unit *p, enum output output, struct text *out)
 {
     switch (output) {
     case OUTPUT_c: text_append(out, p->source.data, p->source.length); break;
@@ -113,13 +113,13 @@ static enum status compile_one(const struct options *o, const char *file, struct
 {
     struct text *const names = &run->names;
     enum status status;
-    struct product *p = product_make(file, o, &status);
+    struct unit *p = unit_make(file, o, &status);
     if (!p) return status;
     const char *entry = arena_printf(p->arena, "\n%s\t", p->spec->name), *earlier = names->data ? strstr(names->data, entry) : NULL;
     if (earlier && !o->to_stdout) {
         earlier += strlen(entry);
         complain(o, "%s: %.*s has the name '%s' too; give one of them another with 'name:'", file, (int)strcspn(earlier, "\n"), earlier, p->spec->name);
-        product_free(p);
+        unit_free(p);
         return STATUS_INPUT;
     }
     text_add(names, "%s%s", entry, file);
@@ -149,7 +149,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
         text_free(&rule);
     }
     for (int k = 0; k < OUTPUTS; k++) text_free(&output[k]);
-    product_free(p);
+    unit_free(p);
     return status;
 }
 

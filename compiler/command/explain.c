@@ -99,7 +99,7 @@ static void explain_states(const struct compilation *c)
     }
 }
 
-static void explain_algorithm(const struct product *p)
+static void explain_algorithm(const struct unit *p)
 {
     const struct compilation *first = p->compilation[0], *linear = NULL;
     for (int k = p->compilations - 1; k >= 0; k--)
@@ -167,7 +167,7 @@ struct costs {
     int threads;
 };
 
-static void explain_costs(const struct product *p, const struct costs *costs, bool quiet)
+static void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
 {
     const struct target *target = p->compilation[0]->target;
     enum dtype dtype = p->spec->dtype;
@@ -181,7 +181,7 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
         spread = machine_peak_spread(costs->machine, dtype, costs->threads);
         printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9,
                bandwidth / 1e9, costs->compiler);
-        if (spread > SPREAD_MOST) printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n", 100 * spread);
+        if (spread > SPREAD_MAX) printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n", 100 * spread);
     } else {
         printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
     }
@@ -192,7 +192,7 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
     bool exact = true, ids = false;
     for (int k = 0; k < costs->lengths.count; k++) {
         int64_t n = costs->lengths.length[k];
-        const struct compilation *c = product_choice(p, target, n);
+        const struct compilation *c = unit_choice(p, target, n);
         const struct problem_size size = {1, 1, 1, n, n};
         struct counts counts;
         bool memory;
@@ -213,26 +213,26 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
-    if (spread > SPREAD_MOST && !quiet)
+    if (spread > SPREAD_MAX && !quiet)
         fprintf(stderr, "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n", 100 * spread);
 }
 
-/* The knobs that do something for the spec, with what is usual on the first target, and what the schedule sets. */
-static void explain_knobs(const struct product *p)
+/* The knobs that do something for the spec, with the default on the first target, and what the schedule sets. */
+static void explain_knobs(const struct unit *p)
 {
-    const struct usual *u = &p->usual[0];
+    const struct defaults *u = &p->defaults[0];
     struct tune_knob knob, far;
-    const char *why_not;
+    const char *reason;
     section("Knobs of schedule:");
     for (int k = 0; k < KNOBS; k++) {
-        if (!knob_about(u, u->quadratic, 0, k, &knob, &why_not)) continue;
-        struct text usual = {0}, worth = {0};
-        text_add(&usual, "%lld", (long long)knob.value[knob.usual]);
-        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &why_not) && far.value[far.usual] != knob.value[knob.usual])
-            text_add(&usual, ", linear %lld", (long long)far.value[far.usual]);
+        if (!knob_about(u, u->quadratic, 0, k, &knob, &reason)) continue;
+        struct text by_default = {0}, worth = {0};
+        text_add(&by_default, "%lld", (long long)knob.value[knob.default_at]);
+        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &reason) && far.value[far.default_at] != knob.value[knob.default_at])
+            text_add(&by_default, ", linear %lld", (long long)far.value[far.default_at]);
         for (int v = 0; v < knob.values; v++) text_add(&worth, "%s%lld", v ? " " : "", (long long)knob.value[v]);
-        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, usual.data, knob.says, "", knob_domain(p->arena, k), worth.data);
-        text_free(&usual);
+        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, by_default.data, knob.says, "", knob_domain(p->arena, k), worth.data);
+        text_free(&by_default);
         text_free(&worth);
     }
     for (int e = 0; e < p->spec->schedules; e++) {
@@ -256,7 +256,7 @@ static void explain_loops(const struct compilation *c)
     print_loops(c, c->loops->body);
 }
 
-static void explain_targets(const struct product *p)
+static void explain_targets(const struct unit *p)
 {
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
@@ -266,7 +266,7 @@ static void explain_targets(const struct product *p)
                (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
 }
 
-static void explain_pairs(const struct product *p)
+static void explain_pairs(const struct unit *p)
 {
     const struct spec *spec = p->spec;
     const struct compilation *c = p->compilation[0];
@@ -301,7 +301,7 @@ static void explain_parameters(const struct graph *g)
 }
 
 /* --emit graph, --emit loops: the two IRs. */
-static void explain_ir(const struct product *p, unsigned emit)
+static void explain_ir(const struct unit *p, unsigned emit)
 {
     struct text text = {0};
     if (emit & 1U << OUTPUT_graph) {
@@ -320,7 +320,7 @@ static void explain_ir(const struct product *p, unsigned emit)
 }
 
 /* The answer comes first: the form that is taken, why, and what that costs. */
-static void explain(const struct product *p, const struct costs *costs, const struct options *o)
+static void explain(const struct unit *p, const struct costs *costs, const struct options *o)
 {
     const struct spec *spec = p->spec;
     printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
@@ -351,11 +351,11 @@ int command_explain(const struct options *o)
     if (costs.machine && !(costs.compiler = compiler_version(arena, o))) worst = STATUS_MACHINE;
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
-        struct product *p = product_make(o->file[k], o, &status);
+        struct unit *p = unit_make(o->file[k], o, &status);
         if (p && k) printf("\n");
-        if (p) product_warn(p, o);
+        if (p) unit_warn(p, o);
         if (p) explain(p, &costs, o);
-        product_free(p);
+        unit_free(p);
         if (status > worst) worst = status;
     }
     machine_close(costs.machine);

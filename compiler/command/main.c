@@ -63,13 +63,13 @@ static const char *const *command_names(void)
 
 /* ---- the values of options; these return false after a message ---- */
 
-static bool whole_number(const struct options *o, const char *option, const char *text, uint64_t most, uint64_t *value)
+static bool whole_number(const struct options *o, const char *option, const char *text, uint64_t max, uint64_t *value)
 {
     char *end;
     errno = 0;
     *value = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= most) return true;
-    complain(o, "%s takes a whole number from 0 to %llu, not '%s'", option, (unsigned long long)most, text);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= max) return true;
+    complain(o, "%s takes a whole number from 0 to %llu, not '%s'", option, (unsigned long long)max, text);
     return false;
 }
 
@@ -342,8 +342,8 @@ int main(int count, char **argument)
         }
     }
     struct arena *arena = arena_new();
-    const size_t most = ((size_t)count + 1) * sizeof(char *);
-    const char **set = arena_alloc(arena, most), **shape = arena_alloc(arena, most), **file = arena_alloc(arena, most);
+    const size_t max = ((size_t)count + 1) * sizeof(char *);
+    const char **set = arena_alloc(arena, max), **shape = arena_alloc(arena, max), **file = arena_alloc(arena, max);
     int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, shape, file);
     if (status == STATUS_DONE && o.show_passes) {
         struct text list = {0};

@@ -327,15 +327,15 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
     attn_free(out.data);
 }
 
-static enum status run_product(const struct options *o, struct product *product)
+static enum status run_unit(const struct options *o, struct unit *unit)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(product->spec->name, product_source_here(product, o), product->header.data, o->quiet, &loaded);
+    enum status status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->quiet, &loaded);
     if (status != STATUS_DONE) return status;
-    struct run run = {.options = o, .arena = product->arena, .kernel = loaded.kernel}, *r = &run;
+    struct run run = {.options = o, .arena = unit->arena, .kernel = loaded.kernel}, *r = &run;
     r->param = arena_alloc(r->arena, sizeof *r->param * (size_t)(r->kernel->params + 1));
     read_inputs(r);
-    read_params(r, &product->spec->similarity);
+    read_params(r, &unit->spec->similarity);
     if (r->status == STATUS_DONE) call_kernel(r, &loaded);
     for (int k = 0; k < INPUTS; k++) attn_array_free(&r->input[k]);
     for (int k = 0; k < r->kernel->params; k++) attn_array_free(&r->param[k]);
@@ -355,15 +355,15 @@ int command_run(const struct options *o)
         return STATUS_USAGE;
     }
     enum status status = STATUS_DONE;
-    struct product *product = product_make(o->file[0], o, &status);
-    if (!product) return (int)status;
+    struct unit *unit = unit_make(o->file[0], o, &status);
+    if (!unit) return (int)status;
     struct stat info;
     if (stat(o->in_dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
         complain(o, "%s: no such folder", o->in_dir);
         status = STATUS_INPUT;
     } else {
-        status = run_product(o, product);
+        status = run_unit(o, unit);
     }
-    product_free(product);
+    unit_free(unit);
     return (int)status;
 }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double MOST_TESTS = 1 << 19;
-enum { MOST_REGIONS = 32, LEAST_QUERIES = 64, FIRST_QUERIES = 128, MOST_QUERIES = 1 << 21, MOST_FEATURES = 1 << 20 };
+static const double MAX_TESTS = 1 << 19;
+enum { MAX_REGIONS = 32, MIN_QUERIES = 64, FIRST_QUERIES = 128, MAX_QUERIES = 1 << 21, MAX_FEATURES = 1 << 20 };
 
 struct counter {
     const struct compilation *c;
@@ -30,7 +30,7 @@ struct counter {
     struct region {
         const struct expr *where;
         double pairs; /* over the heads of a batch */
-    } region[MOST_REGIONS];
+    } region[MAX_REGIONS];
     double pairs; /* that the sums over keys have, over all heads and batches */
     double visited; /* by the loops: those, and what else is in their tiles */
     int64_t document;
@@ -98,7 +98,7 @@ static void find_useful(struct counter *x)
         for (int k = 0; k < v->rank; k++) {
             int a = v->axes[k];
             bool made = false;
-            if (x->m->axis[a].source != SIZE_CONSTANT || x->m->axis[a].extent > MOST_FEATURES) continue;
+            if (x->m->axis[a].source != SIZE_CONSTANT || x->m->axis[a].extent > MAX_FEATURES) continue;
             for (int o = 0; o < v->operands; o++)
                 for (int s = 0; s < v->operand[o].rank; s++) made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
@@ -269,8 +269,8 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
 /* How many queries stand for their neighbours as well: 1, or so many that each takes its part of what may be spent. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
-    int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MOST_TESTS) + n / MOST_QUERIES;
-    if (step > 1 && n / step < LEAST_QUERIES) step = n / LEAST_QUERIES > 1 ? n / LEAST_QUERIES : 1;
+    int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
+    if (step > 1 && n / step < MIN_QUERIES) step = n / MIN_QUERIES > 1 ? n / MIN_QUERIES : 1;
     x->exact &= step == 1;
     return step;
 }
@@ -287,7 +287,7 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
     struct solved s;
     int64_t n = x->size->n_q, keys = x->size->n_k, tests = 0, tried = 0;
     solve(x, where, &s);
-    for (int64_t i = n / 32; i < n && (double)tests < MOST_TESTS; i += n / 16 + 1, tried++) {
+    for (int64_t i = n / 32; i < n && (double)tests < MAX_TESTS; i += n / 16 + 1, tried++) {
         row_set(r, x->query, i);
         keys_of_row(x, &s, r, 0, keys, &tests);
     }
@@ -332,9 +332,9 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
 
 static double pairs_with_ids(struct counter *x, const struct expr *where, struct row *r)
 {
-    enum { MOST_SOLVED = 8 };
+    enum { MAX_SOLVED = 8 };
     int64_t n = x->size->n_q, keys = x->size->n_k, document = x->document, runs = (keys - 1) / document + 1, found = 0, tests = 0;
-    struct solved solved[MOST_SOLVED];
+    struct solved solved[MAX_SOLVED];
     struct reached {
         const struct solved *by;
         int64_t run;
@@ -343,7 +343,7 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
     uint64_t ids = 0;
     double pairs = 0;
     /* all queries with the same ids have the same keys to look at */
-    int64_t step = step_of(x, (double)runs * (double)runs > MOST_TESTS * (double)n ? (double)runs : (double)runs * (double)runs / (double)n);
+    int64_t step = step_of(x, (double)runs * (double)runs > MAX_TESTS * (double)n ? (double)runs : (double)runs * (double)runs / (double)n);
     for (int64_t i = 0; i < n && reached; i += step) {
         int64_t part = n - i < step ? n - i : step;
         row_set(r, x->query, chosen(i, part));
@@ -356,8 +356,8 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
                 const struct expr *here = with_ids(x, where, r);
                 if (here->op == EXPR_INT && !here->integer) continue;
                 while (k < known && solved[k].where != here) k++;
-                if (k == known && known < MOST_SOLVED) solve(x, here, &solved[known++]);
-                if (k == MOST_SOLVED) { /* too many kinds */
+                if (k == known && known < MAX_SOLVED) solve(x, here, &solved[known++]);
+                if (k == MAX_SOLVED) { /* too many kinds */
                     free(reached);
                     return pairs_of_head(x, where, r);
                 }
@@ -381,7 +381,7 @@ static double pairs_of(struct counter *x, const struct expr *where)
         if (x->region[k].where == where) return x->region[k].pairs;
     uint32_t axes = expr_axes(where);
     double pairs = 0, alike = 1;
-    int64_t turns[2] = {1, 1};
+    int64_t iterations[2] = {1, 1};
     int axis[2] = {-1, -1};
     for (int a = 0; a < x->m->axes; a++) {
         enum size_source source = x->m->axis[a].source;
@@ -389,7 +389,7 @@ static double pairs_of(struct counter *x, const struct expr *where)
         bool members = source == SIZE_MEMBERS;
         if (axes >> a & 1) {
             axis[members] = a;
-            turns[members] = x->extent[a];
+            iterations[members] = x->extent[a];
         } else {
             alike *= (double)x->extent[a];
         }
@@ -400,14 +400,14 @@ static double pairs_of(struct counter *x, const struct expr *where)
         struct row r;
         bool plain = expr_reads_ids(where) && ids_are_plain(x, where);
         row_start(x, &r);
-        for (int64_t g = 0; g < turns[0]; g++)
-            for (int64_t m = 0; m < turns[1]; m++) {
+        for (int64_t g = 0; g < iterations[0]; g++)
+            for (int64_t m = 0; m < iterations[1]; m++) {
                 row_set(&r, axis[0], g);
                 row_set(&r, axis[1], m);
                 pairs += plain ? pairs_with_ids(x, where, &r) : pairs_of_head(x, where, &r);
             }
     }
-    if (x->regions < MOST_REGIONS) x->region[x->regions++] = (struct region){where, pairs * alike};
+    if (x->regions < MAX_REGIONS) x->region[x->regions++] = (struct region){where, pairs * alike};
     return pairs * alike;
 }
 

@@ -145,13 +145,13 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
 int64_t chunk_length(double features, double columns, double pair)
 {
     int64_t best = 16;
-    double least = 0;
+    double min = 0;
     for (int64_t length = best; length <= 256; length *= 2) {
         /* short products keep less of the machine busy */
         double cost = features * columns * (FOLD_COST + 12) / (double)length + (double)length / 2 * pair;
-        if (length == 16 || cost < least) {
+        if (length == 16 || cost < min) {
             best = length;
-            least = cost;
+            min = cost;
         }
     }
     return best;

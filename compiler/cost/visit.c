@@ -9,7 +9,7 @@
 
 /* All iterations of a loop are looked at while they are no more than these; then the first ones, and some of the rest. Where each tile of keys is asked
    whether it is left out, so many are. */
-enum { MOST_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MOST_ASKED = 1 << 17 };
+enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
     const struct loops *l;
@@ -161,11 +161,11 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
 {
     int64_t lo = w->lo[s->axis], hi = w->hi[s->axis], stride = w->stride[s->axis], query = w->query;
     int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
-    int64_t iterations = to > from ? (to - from - 1) / (s->step * stmt_stride(s)) * stmt_stride(s) + stmt_stride(s) : 0, most = MOST_ITERATIONS;
+    int64_t iterations = to > from ? (to - from - 1) / (s->step * stmt_stride(s)) * stmt_stride(s) + stmt_stride(s) : 0, max = MAX_ITERATIONS;
     int64_t each = asked(w, s->body);
-    if (each * most > MOST_ASKED) most = MOST_ASKED / each;
-    if (most < 2 * FIRST_ITERATIONS) most = 2 * FIRST_ITERATIONS;
-    int64_t group = iterations > most ? (iterations - FIRST_ITERATIONS - 1) / (most - FIRST_ITERATIONS) + 1 : 1;
+    if (each * max > MAX_ASKED) max = MAX_ASKED / each;
+    if (max < 2 * FIRST_ITERATIONS) max = 2 * FIRST_ITERATIONS;
+    int64_t group = iterations > max ? (iterations - FIRST_ITERATIONS - 1) / (max - FIRST_ITERATIONS) + 1 : 1;
     w->out->exact &= group == 1;
     if (w->m->axis[s->axis].source == SIZE_N_Q) w->query = s->axis;
     for (int64_t n = 0, part; n < iterations; n += part) {

@@ -9,14 +9,14 @@
 #include "../target/target.h"
 
 /* What a target's code has without a schedule; NULL: there is no such form. */
-struct usual {
+struct defaults {
     const struct target *target;
     struct compilation *quadratic, *linear;
     int64_t crossover; /* keys from which on the linear form is taken, where both are there */
 };
 
 /* Everything from one spec file: read, checked, compiled for every target, emitted. */
-struct product {
+struct unit {
     struct arena *arena;
     struct spec *spec;
     struct graph *graph; /* before the first pass */
@@ -25,8 +25,8 @@ struct product {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
     int versions;
-    struct usual usual[MAX_VERSIONS];
-    int usuals;
+    struct defaults defaults[MAX_VERSIONS];
+    int default_count;
     const char *why_quadratic; /* why there is no linear form, or NULL */
     bool standalone;
     const char *command; /* that makes the same output */
@@ -35,23 +35,23 @@ struct product {
     size_t text_length;
     struct text source, header, source_here;
 };
-/* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
-struct product *product_make(const char *file, const struct options *o, enum status *status);
+/* Reads the file, reports to standard error; NULL with *status set on failure. unit_free also takes NULL. */
+struct unit *unit_make(const char *file, const struct options *o, enum status *status);
 /* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
-const char *product_source_here(struct product *p, const struct options *o);
+const char *unit_source_here(struct unit *p, const struct options *o);
 /* The same and its header, said to be made by that command: with equal commands equal code is equal text. */
-void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header);
-void product_free(struct product *p);
+void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source, struct text *header);
+void unit_free(struct unit *p);
 /* Warns of the user's exponentials that may overflow in a kernel, on standard error unless --quiet. */
-void product_warn(const struct product *p, const struct options *o);
+void unit_warn(const struct unit *p, const struct options *o);
 /* What is taken for every length without a schedule on this machine, or else on the first target. */
-const struct usual *product_usual(const struct product *p);
+const struct defaults *unit_defaults(const struct unit *p);
 /* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. (tuned.c) */
-const char *product_meaning_hash(const struct product *p);
+const char *unit_meaning_hash(const struct unit *p);
 /* The first target that this machine runs; NULL: none. */
-const struct target *product_target_here(const struct product *p);
+const struct target *unit_target_here(const struct unit *p);
 /* What the kernel runs on target t for so many keys; NULL: it was not made for that. */
-const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys);
+const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
 struct knob_row {
     const char *name, *says;
@@ -60,15 +60,15 @@ struct knob_row {
 };
 
 extern const struct knob_row knob_table[KNOBS];
-/* Whether the row's knob does anything for what is usual on a target; else *why_not. The usual value is that of the form given, or (NULL) of the one
+/* Whether the row's knob does anything for the defaults of a target; else *reason. The default value is that of the form given, or (NULL) of the one
    that so many keys take; 0 keys: any length. */
-bool knob_about(const struct usual *usual, const struct compilation *form, int64_t keys, int row, struct tune_knob *knob, const char **why_not);
-/* The value of a knob in a compilation of the product, which need not have been set. */
-int64_t knob_taken(const struct product *p, const struct compilation *c, int row);
+bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row, struct tune_knob *knob, const char **reason);
+/* The value of a knob in a compilation of the unit, which need not have been set. */
+int64_t knob_taken(const struct unit *p, const struct compilation *c, int row);
 /* "a multiple of 16 from 16 to 4096". */
 const char *knob_domain(struct arena *arena, int row);
 
-/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as product_meaning_hash says it, and the spec, or NULL after reporting. (tuned.c) */
+/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as unit_meaning_hash says it, and the spec, or NULL after reporting. (tuned.c) */
 const char *tuned_path(struct arena *arena, const char *spec);
 const char *spec_meaning_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec);
 

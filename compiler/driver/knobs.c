@@ -11,15 +11,15 @@ const struct knob_row knob_table[KNOBS] = {
 #include "../schedule/knobs.def"
 #undef KNOB
 };
-_Static_assert((int)KNOBS <= (int)MOST_KNOBS, "a space holds every knob");
+_Static_assert((int)KNOBS <= (int)MAX_KNOBS, "a space holds every knob");
 
-bool knob_about(const struct usual *usual, const struct compilation *form, int64_t keys, int row, struct tune_knob *knob, const char **why_not)
+bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row, struct tune_knob *knob, const char **reason)
 {
-    if (!form) form = !usual->quadratic || (usual->linear && keys >= usual->crossover) ? usual->linear : usual->quadratic;
-    const struct knob_case x = {usual->target, usual->quadratic, usual->linear, form, keys, usual->crossover};
+    if (!form) form = !by_default->quadratic || (by_default->linear && keys >= by_default->crossover) ? by_default->linear : by_default->quadratic;
+    const struct knob_case x = {by_default->target, by_default->quadratic, by_default->linear, form, keys, by_default->crossover};
     *knob = (struct tune_knob){.name = knob_table[row].name, .says = knob_table[row].says};
-    *why_not = knob_table[row].about(&x, knob);
-    return !*why_not;
+    *reason = knob_table[row].about(&x, knob);
+    return !*reason;
 }
 
 const char *knob_domain(struct arena *arena, int row)
@@ -37,47 +37,48 @@ int knob_find_row(const char *name)
 }
 
 /* Whether a knob does something on any target. */
-static bool applies(const struct product *p, int row, const char **why_not)
+static bool applies(const struct unit *p, int row, const char **reason)
 {
     struct tune_knob knob;
-    for (int u = p->usuals - 1; u >= 0; u--)
-        if (knob_about(&p->usual[u], NULL, 0, row, &knob, why_not)) return true;
+    for (int u = p->default_count - 1; u >= 0; u--)
+        if (knob_about(&p->defaults[u], NULL, 0, row, &knob, reason)) return true;
     return false;
 }
 
-static void check_knob(const struct product *p, const struct knob *knob, struct diagnostics *d)
+static void check_knob(const struct unit *p, const struct knob *knob, struct diagnostics *d)
 {
     const struct position nowhere = {0, 0};
     const int row = knob_find_row(knob->name);
-    const char *why_not = NULL;
+    const char *reason = NULL;
     if (row == KNOBS) {
         const char *words[KNOBS + 1] = {NULL};
         int count = 0;
         for (int k = 0; k < KNOBS; k++)
-            if (applies(p, k, &why_not)) words[count++] = knob_table[k].name;
+            if (applies(p, k, &reason)) words[count++] = knob_table[k].name;
         const char *near = nearest_word(knob->name, words);
         diagnostics_error(d, knob->at, "unknown knob '%s' in schedule", knob->name);
         if (near)
             diagnostics_note(d, nowhere, "did you mean '%s'?", near);
         else
             diagnostics_note(d, nowhere, "'attnc explain' lists the knobs of a spec");
-    } else if (!applies(p, row, &why_not))
-        diagnostics_error(d, knob->at, "the knob '%s' does nothing for this spec: %s", knob->name, why_not);
+    } else if (!applies(p, row, &reason))
+        diagnostics_error(d, knob->at, "the knob '%s' does nothing for this spec: %s", knob->name, reason);
     else if (knob->value < knob_table[row].low || knob->value > knob_table[row].high || knob->value % knob_table[row].multiple != 0)
         diagnostics_error(d, knob->value_at, "%s is %s%s", knob->name, knob_table[row].multiple > 1 ? "" : "from ", knob_domain(p->arena, row));
 }
 
-void knobs_check(const struct product *p, struct diagnostics *d)
+void knobs_check(const struct unit *p, struct diagnostics *d)
 {
     for (int e = 0; e < p->spec->schedules; e++)
         for (int k = 0; k < p->spec->schedule[e].knobs; k++) check_knob(p, &p->spec->schedule[e].knob[k], d);
 }
 
-int64_t knob_taken(const struct product *p, const struct compilation *c, int row)
+int64_t knob_taken(const struct unit *p, const struct compilation *c, int row)
 {
     struct tune_knob knob = {0};
-    const char *why_not;
-    for (int u = 0; u < p->usuals; u++)
-        if (p->usual[u].target == c->target) knob_about(&p->usual[u], c->linear ? p->usual[u].linear : p->usual[u].quadratic, 0, row, &knob, &why_not);
-    return schedule_knob(c, knob_table[row].name, knob.value[knob.usual]);
+    const char *reason;
+    for (int u = 0; u < p->default_count; u++)
+        if (p->defaults[u].target == c->target)
+            knob_about(&p->defaults[u], c->linear ? p->defaults[u].linear : p->defaults[u].quadratic, 0, row, &knob, &reason);
+    return schedule_knob(c, knob_table[row].name, knob.value[knob.default_at]);
 }

@@ -29,7 +29,7 @@ static const char *meaning_hash(struct arena *arena, const struct spec *spec, co
     return hash;
 }
 
-const char *product_meaning_hash(const struct product *p)
+const char *unit_meaning_hash(const struct unit *p)
 {
     return meaning_hash(p->arena, p->spec, p->graph);
 }
@@ -50,7 +50,7 @@ static const char *set_schedule(const struct options *o)
     return NULL;
 }
 
-bool tuned_schedule(struct product *p, const char *spec, const struct options *o, struct diagnostics **d, enum status *status)
+bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, struct diagnostics **d, enum status *status)
 {
     const char *path = tuned_path(p->arena, spec), *set = set_schedule(o);
     if (set) {
@@ -76,7 +76,7 @@ bool tuned_schedule(struct product *p, const char *spec, const struct options *o
     const char *meaning = spec_meaning_hash(p->arena, path, text.data, text.length, *d, &tuned);
     text_free(&text);
     if (!meaning) return false;
-    if (strcmp(meaning, product_meaning_hash(p)) != 0)
+    if (strcmp(meaning, unit_meaning_hash(p)) != 0)
         mention(o, "warning", "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path, spec);
     p->spec->schedule = tuned->schedule;
     p->spec->schedules = tuned->schedules;

@@ -55,7 +55,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-static const struct emission *emission_of(const struct product *p)
+static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);
     *e = (struct emission){.spec = p->spec,
@@ -67,7 +67,7 @@ static const struct emission *emission_of(const struct product *p)
     return e;
 }
 
-struct product *product_make(const char *file, const struct options *o, enum status *status)
+struct unit *unit_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
     *status = read_spec_file(file, o, &source);
@@ -76,7 +76,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
         return NULL;
     }
     struct arena *arena = arena_new();
-    struct product *p = arena_alloc(arena, sizeof *p);
+    struct unit *p = arena_alloc(arena, sizeof *p);
     p->arena = arena;
     p->file = arena_copy(arena, file);
     p->text = memcpy(arena_alloc(arena, source.length + 1), source.data, source.length);
@@ -97,7 +97,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     text_free(&source);
     if (!good) {
         if (*status == STATUS_DONE) *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
-        product_free(p);
+        unit_free(p);
         return NULL;
     }
     p->standalone = o->standalone;
@@ -108,7 +108,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     return p;
 }
 
-void product_warn(const struct product *p, const struct options *o)
+void unit_warn(const struct unit *p, const struct options *o)
 {
     if (o->quiet) return;
     struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
@@ -117,18 +117,18 @@ void product_warn(const struct product *p, const struct options *o)
 }
 
 /* The one target whose code is loaded here; NULL: all. */
-static const struct target *target_to_load(const struct product *p, const struct options *o)
+static const struct target *target_to_load(const struct unit *p, const struct options *o)
 {
-    return o->named_targets ? NULL : product_target_here(p);
+    return o->named_targets ? NULL : unit_target_here(p);
 }
 
-void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header)
+void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source, struct text *header)
 {
     emit_source(emission_of(p), target_to_load(p, o), command, source);
     emit_header(emission_of(p), command, header);
 }
 
-const char *product_source_here(struct product *p, const struct options *o)
+const char *unit_source_here(struct unit *p, const struct options *o)
 {
     const struct target *here = target_to_load(p, o);
     if (!here) return p->source.data;
@@ -136,7 +136,7 @@ const char *product_source_here(struct product *p, const struct options *o)
     return p->source_here.data;
 }
 
-void product_free(struct product *p)
+void unit_free(struct unit *p)
 {
     if (!p) return;
     text_free(&p->source_here);

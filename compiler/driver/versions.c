@@ -1,4 +1,4 @@
-/* What a product has code for: for every target and every entry of the schedule the forms that some length takes, each once, and which of them runs from
+/* What a unit has code for: for every target and every entry of the schedule the forms that some length takes, each once, and which of them runs from
    how many keys on. */
 #include "driver.h"
 #include "unit.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct maker {
-    struct product *p;
+    struct unit *p;
     const struct options *o;
     struct diagnostics *d;
     bool good;
@@ -39,22 +39,22 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
 
 static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear, bool shown)
 {
-    struct product *p = x->p;
+    struct unit *p = x->p;
     struct compilation *c = arena_alloc(p->arena, sizeof *c);
-    *c = (struct compilation){.spec = p->spec, .schedule = schedule, .target = target, .diagnostics = x->d, .meaning = p->graph, .linear = linear};
+    *c = (struct compilation){.spec = p->spec, .schedule = schedule, .target = target, .diagnostics = x->d, .source = p->graph, .linear = linear};
     c->graph = build_graph(p->arena, p->spec, x->d); /* every compilation has a module of its own */
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return c;
 }
 
 /* The forms of a target without a schedule. Whether the linear one can pay off is decided on the first target. */
-static void make_usual(struct maker *x, const struct target *target, bool shown)
+static void make_defaults(struct maker *x, const struct target *target, bool shown)
 {
-    struct product *p = x->p;
+    struct unit *p = x->p;
     const enum algorithm_kind algorithm = p->spec->algorithm;
-    const bool first = p->usuals == 0;
-    struct usual *u = &p->usual[p->usuals++];
-    *u = (struct usual){.target = target};
+    const bool first = p->default_count == 0;
+    struct defaults *u = &p->defaults[p->default_count++];
+    *u = (struct defaults){.target = target};
     if (algorithm != ALGORITHM_LINEAR) u->quadratic = compile(x, NULL, target, false, shown);
     if (!x->good || algorithm == ALGORITHM_QUADRATIC) return;
     struct compilation *c = compile(x, NULL, target, true, shown);
@@ -63,7 +63,7 @@ static void make_usual(struct maker *x, const struct target *target, bool shown)
     if ((c->features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;
     else if (!c->features)
-        p->why_quadratic = c->why_not;
+        p->why_quadratic = c->reason;
 }
 
 /* Whether the two are the same code. */
@@ -80,27 +80,27 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
 }
 
 /* From `from` keys on runs c, or what the target has already that is the same. */
-static void add(struct product *p, struct compilation *c, int64_t from, int first, int first_version)
+static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
     while (k < p->compilations && !same_code(p->compilation[k], c)) k++;
-    const int together = (int)schedule_knob(c, "together", 1);
+    const int cooperative = (int)schedule_knob(c, "together", 1);
     if (k == p->compilations) p->compilation[p->compilations++] = c;
     const struct version *last = p->versions > first_version ? &p->version[p->versions - 1] : NULL;
-    if (last && last->c == p->compilation[k] && last->together == together) return;
-    p->version[p->versions++] = (struct version){p->compilation[k], from, together};
+    if (last && last->c == p->compilation[k] && last->cooperative == cooperative) return;
+    p->version[p->versions++] = (struct version){p->compilation[k], from, cooperative};
 }
 
 /* The code for a target goes if none of it uses the last of its features: the target after it has the others. */
-static void drop_idle(struct product *p, int first, int first_version)
+static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
     for (int k = first; k < p->compilations; k++) used |= p->compilation[k]->features_used;
     const unsigned features = first < p->compilations ? p->compilation[first]->target->features : 0;
     if ((features & ~used) <= features / 2) return;
-    for (int u = 0; u < p->usuals; u++)
-        if (p->usual[u].target == p->compilation[first]->target) {
-            memmove(&p->usual[u], &p->usual[u + 1], (size_t)(--p->usuals - u) * sizeof *p->usual);
+    for (int u = 0; u < p->default_count; u++)
+        if (p->defaults[u].target == p->compilation[first]->target) {
+            memmove(&p->defaults[u], &p->defaults[u + 1], (size_t)(--p->default_count - u) * sizeof *p->defaults);
             break;
         }
     for (int k = first; k < p->compilations; k++) p->compilation[k] = NULL;
@@ -108,8 +108,8 @@ static void drop_idle(struct product *p, int first, int first_version)
     p->versions = first_version;
 }
 
-/* Keys from which on the linear form is taken in an entry of the schedule: as usual, whatever else the entry sets, unless it says so. */
-static int64_t crossover_of(const struct usual *u, const struct schedule *schedule)
+/* Keys from which on the linear form is taken in an entry of the schedule: the default, whatever else the entry sets, unless it says so. */
+static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
 {
     for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
         if (strcmp(schedule->knob[k].name, "crossover") == 0) {
@@ -119,33 +119,33 @@ static int64_t crossover_of(const struct usual *u, const struct schedule *schedu
     return u->crossover;
 }
 
-bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
+bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
                    struct diagnostics *schedule)
 {
     const struct spec *spec = p->spec;
     const int entries = spec->schedules ? spec->schedules : 1;
     struct maker maker = {p, o, d, true}, *x = &maker;
-    for (int t = 0; t < targets && x->good; t++) make_usual(x, target[t], t == 0 && !spec->schedules);
+    for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
     const int errors = diagnostics_errors(schedule);
     /* one crossover for all targets, of the first one's loops, but for those that use a feature */
-    const struct usual *plain = &p->usual[0];
-    for (int u = 0; plain->target->features && u < p->usuals; u++) plain = &p->usual[u];
-    for (int u = 0; u < p->usuals; u++) {
-        const struct usual *of = p->usual[u].target->features ? &p->usual[u] : plain;
-        p->usual[u].crossover = !of->linear ? INT64_MAX : !of->quadratic ? 0 : crossover_length(of->quadratic, of->linear);
+    const struct defaults *plain = &p->defaults[0];
+    for (int u = 0; plain->target->features && u < p->default_count; u++) plain = &p->defaults[u];
+    for (int u = 0; u < p->default_count; u++) {
+        const struct defaults *of = p->defaults[u].target->features ? &p->defaults[u] : plain;
+        p->defaults[u].crossover = !of->linear ? INT64_MAX : !of->quadratic ? 0 : crossover_length(of->quadratic, of->linear);
     }
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
-    struct usual usual[MAX_VERSIONS]; /* by target, also of those that are dropped */
-    memcpy(usual, p->usual, sizeof usual);
+    struct defaults by_default[MAX_VERSIONS]; /* by target, also of those that are dropped */
+    memcpy(by_default, p->defaults, sizeof by_default);
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
         for (int e = 0; e < entries && x->good; e++) {
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
             const int64_t from = entry ? entry->from : 0, next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
-            const int64_t crossover = crossover_of(&usual[t], entry);
-            struct compilation *quadratic = crossover > from ? usual[t].quadratic : NULL, *linear = crossover < next ? usual[t].linear : NULL;
+            const int64_t crossover = crossover_of(&by_default[t], entry);
+            struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL, *linear = crossover < next ? by_default[t].linear : NULL;
             if (entry && quadratic) quadratic = compile(x, entry, target[t], false, t == 0);
             if (entry && linear && x->good) linear = compile(x, entry, target[t], true, t == 0);
             if (!x->good) break;
@@ -157,25 +157,25 @@ bool versions_make(struct product *p, const struct target *const *target, int ta
     if (!x->good) return false;
     bool linear = false;
     for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->linear;
-    if (!linear && p->usual[0].linear) p->why_quadratic = "the schedule takes it for no length";
+    if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule takes it for no length";
     return true;
 }
 
-const struct usual *product_usual(const struct product *p)
+const struct defaults *unit_defaults(const struct unit *p)
 {
-    for (int u = 0; u < p->usuals; u++)
-        if (target_runs(p->usual[u].target)) return &p->usual[u];
-    return &p->usual[0];
+    for (int u = 0; u < p->default_count; u++)
+        if (target_runs(p->defaults[u].target)) return &p->defaults[u];
+    return &p->defaults[0];
 }
 
-const struct target *product_target_here(const struct product *p)
+const struct target *unit_target_here(const struct unit *p)
 {
     for (int k = 0; k < p->compilations; k++)
         if (target_runs(p->compilation[k]->target)) return p->compilation[k]->target;
     return NULL;
 }
 
-const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys)
+const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys)
 {
     const struct compilation *choice = NULL;
     for (int k = 0; k < p->versions; k++)

@@ -78,7 +78,7 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
         if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
         if (emit_in_phases(l))
             text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
-        if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].together);
+        if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].cooperative);
         text_add(out, "};\n");
     }
 }

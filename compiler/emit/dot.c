@@ -16,7 +16,7 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
 }
 
 /* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
-enum { MOST_ARGUMENTS = 17 };
+enum { MAX_ARGUMENTS = 17 };
 struct argument {
     const char *name, *type, *value;
 };
@@ -80,7 +80,7 @@ static const char *pairs_of(struct emitter *x, int axis)
 /* A call of dot_@, dot_paired_@ or one like them. */
 static void emit_call(struct emitter *x, const char *product, const struct argument *argument, int arguments)
 {
-    struct argument given_to[MOST_ARGUMENTS];
+    struct argument given_to[MAX_ARGUMENTS];
     const bool paired = strstr(product, "paired") != NULL;
     int count = 0;
     for (int k = 0; k < arguments; k++) {
@@ -112,9 +112,9 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
         searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
     else
         searched = arena_printf(arena, "%s, %s, %s", across, rows, keys);
-    int64_t *most = paired ? &x->region_pairs : &x->region_keys;
+    int64_t *max = paired ? &x->region_pairs : &x->region_keys;
     for (int k = 0; k < weights->rank; k++)
-        if (weights->axes[k] == s->axis && weights->extent[k] > *most) *most = weights->extent[k];
+        if (weights->axes[k] == s->axis && weights->extent[k] > *max) *max = weights->extent[k];
     emit_line(x, "if (__builtin_expect(%s!finite%s(%s, %s), 0)) { /* infinity and NaN reach only what sees them */",
               partial ? arena_printf(arena, "(%s) && ", partial) : "", kind, emit_corner(x, s, row), searched);
     x->indent += 4;
@@ -151,7 +151,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
     const struct array *a = &x->l->array[to->of];
-    int then = s->assign[0].rest ? 3 : factor ? 2 : add;
+    int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real), *input = paired ? "const uint16_t *" : numbers,
                *output = arena_printf(arena, "%s *", x->real);
     const struct argument argument[] = {
@@ -173,7 +173,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"then", size, arena_printf(arena, "%d", then)},
         {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
-        {"compensation", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
+        {"compensation", output, s->assign[0].compensation ? emit_name(arena, x->l->array[s->assign[0].compensation - 1].name) : "NULL"},
     };
     const int arguments = (int)(sizeof argument / sizeof *argument);
     if (!s->where)

@@ -6,13 +6,13 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MOST_SCHEDULES };
+enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES };
 
 /* What runs from so many keys on. */
 struct version {
     const struct compilation *c;
     int64_t from;
-    int together; /* which heads all threads work on together */
+    int cooperative; /* which heads all threads work on together */
 };
 
 /* What is emitted: all that one spec was compiled to. */

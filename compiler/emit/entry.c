@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One workspace serves a sequence while it grows and shrinks, so what fewer keys take counts, too. */
-static void most_bytes(const struct emitted_file *e, struct text *out)
+static void max_bytes(const struct emitted_file *e, struct text *out)
 {
     struct text from = {0};
     for (int k = 0; k < e->versions; k++) {
@@ -30,7 +30,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     const struct compilation *c = e->c[0];
     const bool phases = emit_any_in_phases(e->c, e->compilations), lengths = emit_by_length(e->version, e->versions);
     const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype);
-    const struct graph *g = c->meaning;
+    const struct graph *g = c->source;
     int params = emit_param_count(g);
     long long D = (long long)c->spec->head_dim, E = (long long)c->spec->value_dim;
     text_add(
@@ -58,7 +58,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
                       "static int ids_fall(const int32_t *id, int64_t batch, int64_t n)\n{\n    for (int64_t b = 0; b < batch; b++, id += n)\n"
                       "        for (int64_t x = 1; x < n; x++)\n            if (id[x] < id[x - 1]) return 1;\n    return 0;\n}\n\n");
     emit_params_functions(c, out);
-    if (lengths) most_bytes(e, out);
+    if (lengths) max_bytes(e, out);
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    if (!problem) return 0;\n%sthreads_served(problem);\n}\n\n", name,
              lengths ? "    return most_bytes_a_thread(problem->n_k) * "
                      : "    const struct version this = version(problem->n_k);\n    return bytes_a_thread(&this) * ");

@@ -82,7 +82,7 @@ static void heading(const struct emitted_file *e, struct text *out)
     if (*spec->description) emit_comment(arena, out, spec->description, 3);
     text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
     struct text graph = {0};
-    graph_print(c[0]->meaning, &graph);
+    graph_print(c[0]->source, &graph);
     emit_comment(arena, out, graph.data, 5);
     text_free(&graph);
     text_add(out,
@@ -148,7 +148,7 @@ static void preamble(const struct compilation *const *c, int compilations, struc
                   "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
     if (spec->dtype == DTYPE_BF16) text_add(out, "%s", bf16_functions);
     if (spec->dtype == DTYPE_F16) text_add(out, "%s", f16_functions);
-    if (emit_param_of_ids(c[0]->meaning)) text_add(out, "%s", emit_ids_functions);
+    if (emit_param_of_ids(c[0]->source)) text_add(out, "%s", emit_ids_functions);
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -166,12 +166,12 @@ static void tables(const struct compilation *c, bool used, struct text *out)
     }
 }
 
-static bool keeps_rest(const struct stmt *s)
+static bool keeps_compensation(const struct stmt *s)
 {
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
-            if (s->assign[k].rest) return true;
-        if (keeps_rest(s->body)) return true;
+            if (s->assign[k].compensation) return true;
+        if (keeps_compensation(s->body)) return true;
     }
     return false;
 }
@@ -193,7 +193,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
                              .rows = c[0]->rows,
                              .products = &products,
                              .out = out};
-    for (int k = 0; k < count; k++) shared.compensated |= keeps_rest(c[k]->loops->body);
+    for (int k = 0; k < count; k++) shared.compensated |= keeps_compensation(c[k]->loops->body);
     for (int k = 0; k < count; k++) {
         struct emitter x = shared;
         x.c = c[k];

@@ -27,7 +27,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     text_add(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     emit_params_struct(c, out);
     text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n", name,
-             emit_has_random(c->meaning) ? ", to be aligned to 64" : "", name);
+             emit_has_random(c->source) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
     text_add(

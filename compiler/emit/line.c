@@ -38,10 +38,10 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 
 void emit_wrapped(struct text *out, int indent, const char *text)
 {
-    enum { WIDEST = 150, LEAST = 60 };
+    enum { WIDEST = 150, MIN = 60 };
     for (int deeper = 0;; deeper = 4) {
         text_add(out, "%*s", indent + deeper, "");
-        size_t room = WIDEST - (size_t)(indent + deeper < WIDEST - LEAST ? indent + deeper : WIDEST - LEAST), length = strlen(text), cut = room;
+        size_t room = WIDEST - (size_t)(indent + deeper < WIDEST - MIN ? indent + deeper : WIDEST - MIN), length = strlen(text), cut = room;
         if (length > room) {
             while (cut > room / 2 && text[cut] != ' ') cut--;
             if (text[cut] != ' ') cut += strcspn(text + cut, " ");

@@ -93,11 +93,11 @@ static void fold_lanes(struct nest *n)
     } else {
         emit_line(x, "const %s total = lane_sum_%s(%s);", x->real, x->suffix, folded);
     }
-    if (a->rest) {
-        struct ref rest = a->to;
-        rest.of = a->rest - 1;
-        emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &rest), emit_element(x, &a->to));
-        emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &rest), emit_element(x, &a->to));
+    if (a->compensation) {
+        struct ref compensation = a->to;
+        compensation.of = a->compensation - 1;
+        emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &compensation), emit_element(x, &a->to));
+        emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &compensation), emit_element(x, &a->to));
         emit_line(x, "%s = sum_then;", emit_element(x, &a->to));
     } else if (!maximum)
         emit_line(x, "%s += total;", emit_element(x, &a->to));
@@ -167,9 +167,9 @@ static int vectors_at_a_time(const struct nest *n, int outer)
         }
         vectors = to->extent[to->rank - 1] / x->lanes;
     }
-    int most = x->unroll;
-    while (vectors % most) most--;
-    return most;
+    int max = x->unroll;
+    while (vectors % max) max--;
+    return max;
 }
 
 /* The code of one level, for as many vectors. */
@@ -237,18 +237,19 @@ void emit_map(struct emitter *x, const struct stmt *s)
                 scalar_line(n, innermost, "}");
                 text_add(&after, "%*s%s += %s;\n", depth, "", sum, whole);
             }
-            if (a->rest) {
-                struct ref rest = a->to;
-                rest.of = a->rest - 1;
-                text_add(&after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &rest), sum, x->suffix);
+            if (a->compensation) {
+                struct ref compensation = a->to;
+                compensation.of = a->compensation - 1;
+                text_add(&after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &compensation), sum, x->suffix);
             } else
                 text_add(&after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);
             continue;
         }
-        if (a->fold == FOLD_SUM && a->rest) {
-            struct ref rest = a->to;
-            rest.of = a->rest - 1;
-            scalar_line(n, innermost, scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address, emit_address(x, &rest), value, x->suffix));
+        if (a->fold == FOLD_SUM && a->compensation) {
+            struct ref compensation = a->to;
+            compensation.of = a->compensation - 1;
+            scalar_line(n, innermost,
+                        scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address, emit_address(x, &compensation), value, x->suffix));
             continue;
         }
         if (a->fold == FOLD_SUM) value = scalar_format(n, "load_%s(%s) + %s", x->suffix, address, scalar_wrapped(n, value));

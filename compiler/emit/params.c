@@ -61,7 +61,7 @@ bool emit_has_random(const struct graph *g)
 
 void emit_params_struct(const struct compilation *c, struct text *out)
 {
-    const struct graph *g = c->meaning;
+    const struct graph *g = c->source;
     const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
     text_add(out, "struct %s_params {\n", name);
     if (emit_param_count(g) == 0) text_add(out, "    int none; /* this variant has no parameters: pass NULL */\n");
@@ -78,7 +78,7 @@ void emit_params_struct(const struct compilation *c, struct text *out)
 
 void emit_params_functions(const struct compilation *c, struct text *out)
 {
-    const struct graph *g = c->meaning;
+    const struct graph *g = c->source;
     struct arena *arena = g->module->arena;
     const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
     const enum dtype made_in = dtype_of_sums(c->spec->dtype);

@@ -37,7 +37,7 @@ struct emitter {
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
     int64_t stride[MAX_AXES]; /* between neighbours in the current range of an axis; 0: 1 */
-    bool cut[MAX_AXES];       /* constant axes of which a turn has a part: from f0 to f1 */
+    bool cut[MAX_AXES];       /* constant axes of which an iteration has a part: from f0 to f1 */
     bool phases;              /* a thread's memory is in *part; else `work` */
     bool in_window;           /* the range of the chunks is the window's, not one chunk */
     int drawns;               /* what is drawn at random and has its lists by now */
@@ -136,7 +136,7 @@ bool emit_certain_target(const struct target *t);
 /* Where the code for the k-th compilation's target is compiled: not where one before it is always chosen. */
 const char *emit_guard(const struct compilation *const *c, int k);
 
-/* What one file has: the code of all targets of a product, or of one. */
+/* What one file has: the code of all targets of a unit, or of one. */
 struct emitted_file {
     const struct emission *p;
     const struct compilation *const *c;

@@ -357,8 +357,8 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     if (e->op == EXPR_ABS) {
         return (struct term){scalar_format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c), KIND_REAL, true, false};
     }
-    struct form f = {.rest = expr_int(x->m, 0)};
-    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.rest); /* the rest may compare elements */
+    struct form f = {.remainder = expr_int(x->m, 0)};
+    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder); /* the rest may compare elements */
     for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
     const char *rows = "";
     const struct expr *base = e;

@@ -1,5 +1,5 @@
 /* The functions that do the work of a call. A form without states has one, for a task: a tile of queries of one head. A form with states has one for
-   every parallel loop on a head: a turn of that loop; and one that leads a thread through them, with the others or alone. */
+   every parallel loop on a head: an iteration of that loop; and one that leads a thread through them, with the others or alone. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -107,11 +107,11 @@ static struct chain chain_of(const struct stmt *s)
     return chain;
 }
 
-/* The axes of the chain's loops, decoded from the number `turn`, those that `users` have a word of. The last tiles come first: they may have the
+/* The axes of the chain's loops, decoded from the number `iteration`, those that `users` have a word of. The last tiles come first: they may have the
    most keys. */
-static void decode(struct emitter *x, const struct chain *chain, const char *turn, const char *users, struct text *out)
+static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users, struct text *out)
 {
-    const char *rest = turn;
+    const char *rest = iteration;
     for (int k = chain->loops - 1; k >= 0; k--) {
         const struct stmt *loop = chain->loop[k];
         const char *axis = x->m->axis[loop->axis].name, *size = emit_size(x->m, loop->axis);
@@ -171,20 +171,20 @@ static const char *target_of(const struct emitter *x)
     return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
 }
 
-/* A function of the given head: what its body, in x->out, needs is declared before it. One of a few turns is compiled apart from what calls it. */
-static void function(struct emitter *x, const struct chain *heads, const struct chain *turns, const char *head, struct text *out)
+/* A function of the given head: what its body, in x->out, needs is declared before it. One of a few iterations is compiled apart from what calls it. */
+static void function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head, struct text *out)
 {
     struct text pointers = {0}, axes = {0}, users = {0}, sized = {0};
     const char *body = x->out->data ? x->out->data : "", *code = without_comments(x->m->arena, body);
     array_pointers(x, code, &pointers);
     text_add(&users, "%s%s", pointers.data ? pointers.data : "", code);
-    if (turns) decode(x, turns, "turn", users.data, &axes);
-    if (turns && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = part->chunk0;\n");
-    if (turns && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = part->chunk1;\n");
+    if (iterations) decode(x, iterations, "turn", users.data, &axes);
+    if (iterations && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = part->chunk0;\n");
+    if (iterations && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = part->chunk1;\n");
     text_add(&users, "%s", axes.data ? axes.data : "");
     decode(x, heads, "task", users.data, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
-    text_add(out, "%s%s void %s\n{\n", target_of(x), turns ? "APART" : "static", head);
+    text_add(out, "%s%s void %s\n{\n", target_of(x), iterations ? "APART" : "static", head);
     static const char *const parameter[] = {"call", "task", "part"};
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");
@@ -217,8 +217,8 @@ bool emit_in_phases(const struct loops *l)
     return window_in(chain_of(l->body).body) != NULL;
 }
 
-/* The turns of a parallel loop, as C. */
-static const char *turns_of(struct emitter *x, const struct chain *chain)
+/* The iterations of a parallel loop, as C. */
+static const char *iterations_of(struct emitter *x, const struct chain *chain)
 {
     const char *count = NULL;
     for (int k = 0; k < chain->loops; k++) {
@@ -236,12 +236,12 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
 {
     struct stmt alone = *loop; /* what follows it is another function */
     alone.next = NULL;
-    struct chain turns = chain_of(&alone);
+    struct chain iterations = chain_of(&alone);
     struct text *body = new_text(x);
     bool outer[MAX_AXES];
     memcpy(outer, x->task_axis, sizeof outer);
-    for (int k = 0; k < turns.loops; k++) {
-        int axis = turns.loop[k]->axis;
+    for (int k = 0; k < iterations.loops; k++) {
+        int axis = iterations.loop[k]->axis;
         x->cut[axis] = x->m->axis[axis].source == SIZE_CONSTANT;
         if (x->m->axis[axis].source == SIZE_MEMBERS) x->task_axis[axis] = true;
     }
@@ -250,18 +250,18 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     x->indent = 4;
     x->ids = 0;
     x->out = body;
-    emit_statements(x, turns.body);
+    emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
     const char *function_name = emit_function(x->c, name);
-    function(x, heads, &turns, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)", function_name),
-             out);
+    function(x, heads, &iterations,
+             arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)", function_name), out);
     text_add(out, "\n");
     text_free(body);
     memset(x->cut, 0, sizeof x->cut);
     memcpy(x->task_axis, outer, sizeof outer);
     text_add(lead, "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n", indent, "",
-             of_chunks ? "part->chunk0 + " : "", of_chunks ? "part->chunk1" : turns_of(x, &turns), function_name);
-    /* loops over one axis give a thread the same turns, whose elements are its own */
+             of_chunks ? "part->chunk0 + " : "", of_chunks ? "part->chunk1" : iterations_of(x, &iterations), function_name);
+    /* loops over one axis give a thread the same iterations, whose elements are its own */
     if (!next || next->axis != loop->axis) text_add(lead, "%*smeet(part);\n", indent, "");
 }
 
@@ -352,7 +352,7 @@ void emit_tasks(struct emitter *x, struct text *out)
 
 const char *emit_suffix(const struct compilation *c)
 {
-    if (c->rows == USUAL_ROWS && c->vectors == schedule_most_vectors(c->target, USUAL_ROWS)) return c->target->suffix;
+    if (c->rows == DEFAULT_ROWS && c->vectors == schedule_max_vectors(c->target, DEFAULT_ROWS)) return c->target->suffix;
     return arena_printf(c->graph->module->arena, "%s_%dx%d", c->target->suffix, c->rows, c->vectors);
 }
 

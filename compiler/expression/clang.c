@@ -146,9 +146,9 @@ static const char *spelling(const struct lowering *x, CXCursor cursor)
     return text;
 }
 
-enum { MOST_CHILDREN = 4 };
+enum { MAX_CHILDREN = 4 };
 struct children {
-    CXCursor cursor[MOST_CHILDREN], last;
+    CXCursor cursor[MAX_CHILDREN], last;
     int count;
 };
 
@@ -156,7 +156,7 @@ static enum CXChildVisitResult add_child(CXCursor cursor, CXCursor parent, CXCli
 {
     (void)parent;
     struct children *c = data;
-    if (c->count < MOST_CHILDREN) c->cursor[c->count] = cursor;
+    if (c->count < MAX_CHILDREN) c->cursor[c->count] = cursor;
     c->last = cursor;
     c->count++;
     return CXChildVisit_Continue;
@@ -210,11 +210,11 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
-/* Nodes of the expression as a tree, which is how the passes walk it; more than `most` is as good as infinite. */
-static int nodes(const struct expr *e, int most)
+/* Nodes of the expression as a tree, which is how the passes walk it; more than `max` is as good as infinite. */
+static int nodes(const struct expr *e, int max)
 {
     int count = 1;
-    for (int k = 0; k < expr_arity(e->op) && count <= most; k++) count += nodes(e->arg[k], most - count);
+    for (int k = 0; k < expr_arity(e->op) && count <= max; k++) count += nodes(e->arg[k], max - count);
     return count;
 }
 
@@ -225,8 +225,8 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
         expression_error(x->r, begin_of(x, at), "this constant is %s", isnan(e->real) ? "not a number" : "infinite");
         return nothing;
     }
-    if (nodes(e, EXPRESSION_MOST_NODES) > EXPRESSION_MOST_NODES) {
-        expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations", EXPRESSION_MOST_NODES);
+    if (nodes(e, EXPRESSION_MAX_NODES) > EXPRESSION_MAX_NODES) {
+        expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations", EXPRESSION_MAX_NODES);
         return nothing;
     }
     return (struct typed){e, real};
@@ -238,7 +238,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor);
 static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e, const struct expr *exponential)
 {
     struct expression_reader *r = x->r;
-    if ((exponential->op == EXPR_EXP || exponential->op == EXPR_POW) && r->exponentials < EXPRESSION_MOST_TOKENS)
+    if ((exponential->op == EXPR_EXP || exponential->op == EXPR_POW) && r->exponentials < EXPRESSION_MAX_TOKENS)
         r->exponential[r->exponentials++] = (struct exponential){.e = exponential, .offset = begin_of(x, at)};
     return finish(x, at, e, true);
 }
@@ -369,7 +369,7 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
 static struct typed lower_power(const struct lowering *x, CXCursor at, const struct expr *base, const struct expr *exponent)
 {
     double n = exponent->op == EXPR_INT ? (double)exponent->integer : exponent->op == EXPR_REAL ? exponent->real : 0.5;
-    if (n != floor(n) || fabs(n) > (double)EXPRESSION_MOST_POWER) {
+    if (n != floor(n) || fabs(n) > (double)EXPRESSION_MAX_POWER) {
         const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
         return finish_exponential(x, at, made, made);
     }

@@ -4,7 +4,7 @@
 
 #include "expression.h"
 
-enum { EXPRESSION_MOST_BYTES = 4096, EXPRESSION_MOST_TOKENS = 1000, EXPRESSION_MOST_DEPTH = 50, EXPRESSION_MOST_NODES = 4000, EXPRESSION_MOST_POWER = 64 };
+enum { EXPRESSION_MAX_BYTES = 4096, EXPRESSION_MAX_TOKENS = 1000, EXPRESSION_MAX_DEPTH = 50, EXPRESSION_MAX_NODES = 4000, EXPRESSION_MAX_POWER = 64 };
 
 struct expression_reader {
     struct arena *arena;
@@ -16,7 +16,7 @@ struct expression_reader {
     bool failed;
     size_t last; /* offset of the last token */
     int exponentials;
-    struct exponential exponential[EXPRESSION_MOST_TOKENS];
+    struct exponential exponential[EXPRESSION_MAX_TOKENS];
 };
 
 struct expression_function {

@@ -259,8 +259,8 @@ struct walk {
     bool function;     /* and is a function's name */
     int depth, prefix; /* open parentheses; signs before an operand so far */
     int choices;       /* ? so far */
-    bool call[EXPRESSION_MOST_DEPTH];
-    size_t open[EXPRESSION_MOST_DEPTH];
+    bool call[EXPRESSION_MAX_DEPTH];
+    size_t open[EXPRESSION_MAX_DEPTH];
 };
 
 /* False: it is not worth going on. */
@@ -277,8 +277,8 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* what follows was not meant as an expression */
     }
     if (*s == '(') {
-        if (w->depth == EXPRESSION_MOST_DEPTH) {
-            expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MOST_DEPTH);
+        if (w->depth == EXPRESSION_MAX_DEPTH) {
+            expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
             return false;
         }
         w->call[w->depth] = function;
@@ -307,8 +307,8 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     }
     w->prefix = prefix ? w->prefix + 1 : 0;
     w->choices += *s == '?';
-    if (w->prefix > EXPRESSION_MOST_DEPTH || w->choices > EXPRESSION_MOST_DEPTH) {
-        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MOST_DEPTH, w->prefix ? s : "?", w->prefix ? " before an operand" : " in one expression");
+    if (w->prefix > EXPRESSION_MAX_DEPTH || w->choices > EXPRESSION_MAX_DEPTH) {
+        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MAX_DEPTH, w->prefix ? s : "?", w->prefix ? " before an operand" : " in one expression");
         return false;
     }
     w->operand = false;
@@ -363,16 +363,16 @@ bool expression_check_text(struct expression_reader *r)
 {
     struct walk walk = {.r = r}, *w = &walk;
     r->length = strlen(r->text);
-    if (r->length > EXPRESSION_MOST_BYTES) {
-        expression_error(r, 0, "an expression of more than %d bytes", EXPRESSION_MOST_BYTES);
+    if (r->length > EXPRESSION_MAX_BYTES) {
+        expression_error(r, 0, "an expression of more than %d bytes", EXPRESSION_MAX_BYTES);
         return false;
     }
     for (int tokens = 0;; tokens++) {
         while (is_blank(r->text[w->at])) w->at++;
         if (!r->text[w->at]) break;
         r->last = w->at;
-        if (tokens == EXPRESSION_MOST_TOKENS) {
-            expression_error(r, w->at, "more than %d names, numbers and signs", EXPRESSION_MOST_TOKENS);
+        if (tokens == EXPRESSION_MAX_TOKENS) {
+            expression_error(r, w->at, "more than %d names, numbers and signs", EXPRESSION_MAX_TOKENS);
             return false;
         }
         if (!check_token(w)) return false;

@@ -483,9 +483,9 @@ void kernel_unload(struct loaded_kernel *k)
 
 int kernel_threads(const struct loaded_kernel *k, int asked)
 {
-    int (*most)(void);
+    int (*max)(void);
     void *symbol = dlsym(k->code.handle, "omp_get_max_threads");
     if (!symbol) return 1;
-    memcpy(&most, &symbol, sizeof most);
-    return asked > 0 ? asked : most();
+    memcpy(&max, &symbol, sizeof max);
+    return asked > 0 ? asked : max();
 }

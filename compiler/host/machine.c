@@ -13,7 +13,7 @@
 /* What is first measured is measured in turns, so that what disturbs the machine for a while spoils a few of them. */
 static const double FIRST_TURN = 0.03;
 
-enum { MOST_MEASURED = 128, FIRST_TURNS = 5, MOST_TURNS = 64 };
+enum { MAX_MEASURED = 128, FIRST_TURNS = 5, MAX_TURNS = 64 };
 enum quantity { PEAK_F32, PEAK_F64, BANDWIDTH };
 struct machine {
     struct loaded_code code;
@@ -21,9 +21,9 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MOST_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is room for */
+        double best, took[MAX_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is room for */
         int turns;
-    } measured[MOST_MEASURED];
+    } measured[MAX_MEASURED];
     int count;
 };
 
@@ -69,25 +69,25 @@ static int64_t number_in(const char *path, const char *key)
 /* What the kernel of the system says of the first core's caches; the C library asks the processor, which says of a whole socket what a guest has a part of. */
 int64_t machine_cache(void)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (int index = 0; index < 8; index++) {
         char path[96];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
         int64_t kib = number_in(path, "");
-        if (kib * 1024 > most) most = kib * 1024;
+        if (kib * 1024 > max) max = kib * 1024;
     }
 #ifdef _SC_LEVEL3_CACHE_SIZE
-    if (most == 0) most = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (max == 0) max = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    return most > 0 ? most : INT64_C(32) << 20;
+    return max > 0 ? max : INT64_C(32) << 20;
 }
 
 int64_t machine_memory(void)
 {
     int64_t free_kib = number_in("/proc/meminfo", "MemAvailable:"), free = free_kib >= 0 ? free_kib * 1024 : INT64_MAX;
     /* a container's own limit */
-    int64_t most = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
-    if (most >= 0 && used >= 0 && most - used < free) free = most > used ? most - used : 0;
+    int64_t max = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
+    if (max >= 0 && used >= 0 && max - used < free) free = max > used ? max - used : 0;
     return free;
 }
 
@@ -110,9 +110,9 @@ struct arrays {
 
 static struct arrays arrays_open(void)
 {
-    int64_t bytes = 4 * machine_cache(), most = machine_memory() / 4;
+    int64_t bytes = 4 * machine_cache(), max = machine_memory() / 4;
     if (bytes < INT64_C(96) << 20) bytes = INT64_C(96) << 20;
-    if (bytes > most) bytes = most;
+    if (bytes > max) bytes = max;
     return (struct arrays){attn_alloc((size_t)bytes), bytes / 24, true};
 }
 
@@ -120,7 +120,7 @@ static struct measured *find(struct machine *m, enum quantity what, int threads)
 {
     for (int k = 0; k < m->count; k++)
         if (m->measured[k].what == what && m->measured[k].threads == threads) return &m->measured[k];
-    struct measured *k = &m->measured[m->count < MOST_MEASURED ? m->count++ : MOST_MEASURED - 1];
+    struct measured *k = &m->measured[m->count < MAX_MEASURED ? m->count++ : MAX_MEASURED - 1];
     *k = (struct measured){.what = what, .threads = threads};
     return k;
 }
@@ -135,7 +135,7 @@ static void turn(const struct machine *m, struct measured *k, struct arrays *a, 
         rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh, seconds);
     a->fresh &= k->what != BANDWIDTH;
     if (rate > k->best) k->best = rate;
-    if (rate > 0 && k->turns < MOST_TURNS) k->took[k->turns++] = 1 / rate;
+    if (rate > 0 && k->turns < MAX_TURNS) k->took[k->turns++] = 1 / rate;
 }
 
 /* A peak is first measured in turn with the bandwidth, unless that is known. */

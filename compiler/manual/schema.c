@@ -135,7 +135,7 @@ static json_t *knobs(const struct key_row *row, bool listed)
 /* One map, or a list of them, in which the first begins with the first key. */
 static json_t *schedule(const struct key_row *row)
 {
-    json_t *first = knobs(row, true), *list = json_pack("{s:s, s:i, s:i}", "type", "array", "minItems", 1, "maxItems", MOST_SCHEDULES);
+    json_t *first = knobs(row, true), *list = json_pack("{s:s, s:i, s:i}", "type", "array", "minItems", 1, "maxItems", MAX_SCHEDULES);
     json_object_set_new(json_object_get(json_object_get(first, "properties"), "from"), "maximum", json_integer(1));
     json_t *other = knobs(row, true);
     json_object_set_new(other, "required", json_pack("[s]", "from"));

@@ -4,31 +4,31 @@
 
 void pass_block(struct compilation *c)
 {
-    int64_t rows = schedule_knob(c, "rows", USUAL_ROWS);
+    int64_t rows = schedule_knob(c, "rows", DEFAULT_ROWS);
     if (rows > c->target->registers - 2) rows = c->target->registers - 2;
-    const int most = schedule_most_vectors(c->target, rows);
-    const int64_t vectors = schedule_knob(c, "vectors", most);
+    const int max = schedule_max_vectors(c->target, rows);
+    const int64_t vectors = schedule_knob(c, "vectors", max);
     c->rows = (int)rows;
-    c->vectors = vectors < most ? (int)vectors : most;
-    c->unroll = (int)schedule_knob(c, "unroll", schedule_most_vectors(c->target, USUAL_ROWS));
+    c->vectors = vectors < max ? (int)vectors : max;
+    c->unroll = (int)schedule_knob(c, "unroll", schedule_max_vectors(c->target, DEFAULT_ROWS));
 }
 
 const char *knob_rows(const struct knob_case *x, struct tune_knob *knob)
 {
     (void)x;
-    knob_set_values(knob, USUAL_ROWS, 3, (const int64_t[]){4, 8, 12});
+    knob_set_values(knob, DEFAULT_ROWS, 3, (const int64_t[]){4, 8, 12});
     return NULL;
 }
 
 const char *knob_vectors(const struct knob_case *x, struct tune_knob *knob)
 {
-    const int usual = schedule_most_vectors(x->target, USUAL_ROWS);
-    knob_set_values(knob, usual, 2, usual > 2 ? (const int64_t[]){2, 3} : (const int64_t[]){1, 3});
+    const int by_default = schedule_max_vectors(x->target, DEFAULT_ROWS);
+    knob_set_values(knob, by_default, 2, by_default > 2 ? (const int64_t[]){2, 3} : (const int64_t[]){1, 3});
     return NULL;
 }
 
 const char *knob_unroll(const struct knob_case *x, struct tune_knob *knob)
 {
-    knob_set_values(knob, schedule_most_vectors(x->target, USUAL_ROWS), 3, (const int64_t[]){1, 2, 4});
+    knob_set_values(knob, schedule_max_vectors(x->target, DEFAULT_ROWS), 3, (const int64_t[]){1, 2, 4});
     return NULL;
 }

@@ -81,13 +81,13 @@ static bool grows_exponentially(const struct graph *g, int v)
 
 const struct node *separate_none(struct separation *x, const char *why)
 {
-    x->c->why_not = why;
+    x->c->reason = why;
     return NULL;
 }
 
 const struct node *separate_too_many(struct separation *x)
 {
-    return separate_none(x, arena_printf(x->m->arena, "it has more than %d features", MOST_FEATURES));
+    return separate_none(x, arena_printf(x->m->arena, "it has more than %d features", MAX_FEATURES));
 }
 
 /* An exponential of query and key. */
@@ -100,7 +100,7 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     if (why) return separate_none(x, why);
     struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
     n->base = found.base;
-    if (x->decays < MOST_DECAYS) {
+    if (x->decays < MAX_DECAYS) {
         const struct expr *distance = separate_make(x, EXPR_SUB, position, expr_leaf(x->m, EXPR_INDEX, x->stream));
         x->decay[x->decays] = e;
         x->written[x->decays++] = separate_make(x, EXPR_MUL, separate_make(x, EXPR_MUL, separate_make(x, EXPR_POW, found.base, distance), found.factor[QUERY]),
@@ -129,7 +129,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
         return separate_none(x, arena_printf(x->m->arena, "%s(…) of query and key has no finite features", expr_name(e->op)));
     const struct node *a = separate_find(x, e->arg[0]);
     if (!a) return NULL;
-    if (a->features > MOST_FEATURES) return separate_too_many(x);
+    if (a->features > MAX_FEATURES) return separate_too_many(x);
     if (e->op == EXPR_MUL && e->arg[0] == e->arg[1]) {
         if (a->kind == NODE_FACTOR) return node(x, NODE_PRODUCT, a, a, 1);
         return node(x, NODE_SQUARE, a, NULL, a->features * (a->features + 1) / 2);
@@ -146,7 +146,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     }
     const struct node *b = separate_find(x, e->arg[1]);
     if (!b) return NULL;
-    if (b->features > MOST_FEATURES) return separate_too_many(x);
+    if (b->features > MAX_FEATURES) return separate_too_many(x);
     if (e->op == EXPR_MUL) return node(x, NODE_PRODUCT, a, b, a->features * b->features);
     if (e->op == EXPR_SUB) b = node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), b, b->features);
     return node(x, NODE_SUM, a, b, a->features + b->features);

@@ -20,7 +20,7 @@ static void rename_array(struct stmt *s, int from, int to)
             if (s->operand[k].of == from) s->operand[k].of = to;
         for (int k = 0; k < s->assigns; k++) {
             if (s->assign[k].to.of == from) s->assign[k].to.of = to;
-            if (s->assign[k].rest == from + 1) s->assign[k].rest = to + 1;
+            if (s->assign[k].compensation == from + 1) s->assign[k].compensation = to + 1;
         }
         rename_array(s->body, from, to);
     }
@@ -78,15 +78,15 @@ static bool independent(const struct stmt *a, const struct stmt *b)
         for (int k = 0; k < b->operands; k++)
             if (b->operand[k].of == to->of && (a->assign[w].fold != FOLD_SET || !ref_equal(&b->operand[k], to) || to->rank != a->rank)) return false;
         for (int k = 0; k < b->assigns; k++)
-            if (b->assign[k].to.of == to->of || b->assign[k].rest == to->of + 1) return false;
-        for (int k = 0; k < b->operands && a->assign[w].rest; k++)
-            if (b->operand[k].of == a->assign[w].rest - 1) return false;
-        for (int k = 0; k < b->assigns && a->assign[w].rest; k++)
-            if (b->assign[k].to.of == a->assign[w].rest - 1 || b->assign[k].rest == a->assign[w].rest) return false;
+            if (b->assign[k].to.of == to->of || b->assign[k].compensation == to->of + 1) return false;
+        for (int k = 0; k < b->operands && a->assign[w].compensation; k++)
+            if (b->operand[k].of == a->assign[w].compensation - 1) return false;
+        for (int k = 0; k < b->assigns && a->assign[w].compensation; k++)
+            if (b->assign[k].to.of == a->assign[w].compensation - 1 || b->assign[k].compensation == a->assign[w].compensation) return false;
     }
     for (int w = 0; w < b->assigns; w++)
         for (int k = 0; k < a->operands; k++)
-            if (a->operand[k].of == b->assign[w].rest - 1)
+            if (a->operand[k].of == b->assign[w].compensation - 1)
                 return false;
             else if (a->operand[k].of == b->assign[w].to.of && (!ref_equal(&a->operand[k], &b->assign[w].to) || b->assign[w].to.rank != b->rank))
                 return false;

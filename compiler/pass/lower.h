@@ -41,7 +41,7 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
 /* Sets all of an array, or of a chunk's slot. */
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
 /* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
-int lower_new_rest(struct lowering *x, bool streamed, int to, struct stmt ***at);
+int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at);
 
 /* Keys of a chunk come in tiles; so few that their plain sums lose nothing. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };

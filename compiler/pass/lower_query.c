@@ -15,17 +15,17 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
-/* The first query whose last key is `least` or one after it; it may be negative. Last keys do not fall from query to query. */
-static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *least)
+/* The first query whose last key is `min` or one after it; it may be negative. Last keys do not fall from query to query. */
+static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *min)
 {
     const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, x->lane);
-    if (!expr_has(last, EXPR_INDEX)) return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, least, last, NULL), zero, none);
+    if (!expr_has(last, EXPR_INDEX)) return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, min, last, NULL), zero, none);
     if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
-        const struct expr *a = first_query(x, last->arg[0], least), *b = first_query(x, last->arg[1], least);
+        const struct expr *a = first_query(x, last->arg[0], min), *b = first_query(x, last->arg[1], min);
         return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
     }
     const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
-    return expr_make(x->m, EXPR_SUB, least, shift, NULL);
+    return expr_make(x->m, EXPR_SUB, min, shift, NULL);
 }
 
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)

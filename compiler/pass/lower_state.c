@@ -35,7 +35,7 @@ static void fold_state(struct lowering *x, int number)
     x->l->array[carried].shared = true;
     x->carried[number] = carried;
     lower_set_constant(x, &x->begin, carried, v->op == GRAPH_REDUCE ? v->init : 0);
-    int rest = lower_new_rest(x, !maximum, carried, &x->begin), old = lower_new_tile(x, "before", rank, axes);
+    int compensation = lower_new_compensation(x, !maximum, carried, &x->begin), old = lower_new_tile(x, "before", rank, axes);
 
     const struct expr *of[4], *sum;
     for (int k = 0; k < 4; k++) of[k] = expr_leaf(x->m, EXPR_OPERAND, k);
@@ -67,14 +67,14 @@ static void fold_state(struct lowering *x, int number)
         const struct expr *stays_of = expr_make(x->m, EXPR_MUL, of[0], times, NULL);
         if (goes_on) stays_of = expr_make(x->m, EXPR_SELECT, goes_on, stays_of, zero);
         s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, stays_of, 0};
-        if (rest) {
-            s->operand[s->operands++] = loops_ref(x->l, rest - 1);
+        if (compensation) {
+            s->operand[s->operands++] = loops_ref(x->l, compensation - 1);
             const struct expr *left = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), times, NULL);
             if (goes_on) left = expr_make(x->m, EXPR_SELECT, goes_on, left, zero);
-            s->assign[s->assigns++] = (struct assign){loops_ref(x->l, rest - 1), FOLD_SET, left, 0};
+            s->assign[s->assigns++] = (struct assign){loops_ref(x->l, compensation - 1), FOLD_SET, left, 0};
         }
     }
-    s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum, rest};
+    s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum, compensation};
     if (x->running[number]) {
         x->keep[number] = lower_new_tile(x, "keep", rank, axes);
         x->take[number] = lower_new_tile(x, "take", rank, axes);

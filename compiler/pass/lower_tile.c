@@ -98,14 +98,14 @@ void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double
     lower_assign(x, at, a->rank - slot, a->axes + slot, array, FOLD_SET, expr_real(x->m, value));
 }
 
-int lower_new_rest(struct lowering *x, bool streamed, int to, struct stmt ***at)
+int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at)
 {
     if (!streamed || x->m->dtype == DTYPE_F64) return 0;
     struct array a = x->l->array[to];
-    int rest = lower_new_tile(x, arena_printf(x->m->arena, "%s_rest", a.name), a.rank, a.axes);
-    x->l->array[rest].shared = a.shared;
-    lower_set_constant(x, at, rest, 0);
-    return rest + 1;
+    int compensation = lower_new_tile(x, arena_printf(x->m->arena, "%s_rest", a.name), a.rank, a.axes);
+    x->l->array[compensation].shared = a.shared;
+    lower_set_constant(x, at, compensation, 0);
+    return compensation + 1;
 }
 
 int64_t lower_tiles_of_chunk(const struct lowering *x)

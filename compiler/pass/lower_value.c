@@ -85,10 +85,10 @@ static void lower_sum(struct lowering *x, int number)
             if (!whole) lower_set_constant(x, &x->before, to, 0);
             apply_region(x, v, 1 - row, 0);
         }
-        int rest = lower_new_rest(x, piled, to, &x->before);
+        int compensation = lower_new_compensation(x, piled, to, &x->before);
         if (state && factor >= 0) { /* by rows, not lanes */
             lower_rescale(x, at, rank, axes, to, factor);
-            if (rest) lower_rescale(x, at, rank, axes, rest - 1, factor);
+            if (compensation) lower_rescale(x, at, rank, axes, compensation - 1, factor);
             factor = -1;
         }
         struct stmt *s = lower_append(x, at, LOOPS_DOT);
@@ -102,7 +102,7 @@ static void lower_sum(struct lowering *x, int number)
         if (factor >= 0) s->operand[s->operands++] = loops_ref(x->l, factor);
         if (streamed && !state) s->where = v->where;
         s->assigns = 1;
-        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed && !whole ? FOLD_SUM : FOLD_SET, NULL, rest};
+        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed && !whole ? FOLD_SUM : FOLD_SET, NULL, compensation};
         return;
     }
 
@@ -114,9 +114,9 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[s->operands++] = loops_ref(x->l, to);
     }
     for (int k = 0; k < v->operands && streamed; k++) apply_region(x, v, k, maximum ? -INFINITY : 0);
-    int rest = lower_new_rest(x, piled && !maximum, to, &x->before);
+    int compensation = lower_new_compensation(x, piled && !maximum, to, &x->before);
     if (factor >= 0) lower_rescale(x, at, rank, axes, to, factor);
-    if (factor >= 0 && rest) lower_rescale(x, at, rank, axes, rest - 1, factor);
+    if (factor >= 0 && compensation) lower_rescale(x, at, rank, axes, compensation - 1, factor);
     /* The axes of the sum inside those of the result, so that a sum can stay in a register, but the lanes last: those of the result, or of the keys
        where the result has no sequence. */
     int nest[MAX_RANK], outer = state || rank == 0 ? rank : rank - 1;
@@ -124,7 +124,7 @@ static void lower_sum(struct lowering *x, int number)
     for (int k = 0; k < count; k++) nest[outer + k] = summed[k];
     if (outer < rank) nest[outer + count] = axes[outer];
     struct stmt *s = lower_assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
-    s->assign[0].rest = rest;
+    s->assign[0].compensation = compensation;
     const struct value *from = &x->g->value[v->operand[0].of];
     if (x->unbuilt[v->operand[0].of]) {
         s->assign[0].expr = from->expr;

@@ -4,7 +4,7 @@
 
 #include "../schedule/schedule.h"
 
-/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the quadratic form. (pass/pair.c) */
+/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the quadratic form. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
 enum { MAX_LOOPS = 12 }; /* around a statement */
 /* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its axes or that threads share; made where

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { MOST_TERMS = 16, MOST_CONDITIONS = 24, MOST_STRIDE = 1024, LONG_RUN = 16, LEAST_TILE = 16 };
+enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN = 16, MIN_TILE = 16 };
 /* Where the ways are compared, and what a tile takes besides its pairs: one of keys, in keys; one of queries, in queries, whose products are short. */
 enum { LENGTH = 8192 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 10;
@@ -20,12 +20,12 @@ static const double CLEAR_GAIN = 0.8;
 
 struct term {
     int conditions;
-    const struct expr *condition[MOST_CONDITIONS];
+    const struct expr *condition[MAX_CONDITIONS];
     struct period period;
 };
 struct terms {
     int count;
-    struct term term[MOST_TERMS];
+    struct term term[MAX_REGION_TERMS];
 };
 
 /* The same with what is negated as far inside as can be. */
@@ -50,7 +50,7 @@ static const struct expr *negated(struct module *m, const struct expr *e)
 /* False where there is no room. */
 static bool add_term(struct terms *all, const struct term *t)
 {
-    if (all->count == MOST_TERMS) return false;
+    if (all->count == MAX_REGION_TERMS) return false;
     all->term[all->count++] = *t;
     return true;
 }
@@ -59,7 +59,7 @@ static bool conjoin(struct term *t, const struct expr *e)
 {
     for (int k = 0; k < t->conditions; k++)
         if (t->condition[k] == e) return true;
-    if (t->conditions == MOST_CONDITIONS) return false;
+    if (t->conditions == MAX_CONDITIONS) return false;
     t->condition[t->conditions++] = e;
     return true;
 }
@@ -100,7 +100,7 @@ struct way {
     int64_t stride;
     int64_t tile_q;
     int shares;
-    struct share share[MOST_TERMS];
+    struct share share[MAX_REGION_TERMS];
 };
 
 static int64_t common_multiple(int64_t a, int64_t b)
@@ -126,19 +126,19 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
 static bool plan(const struct terms *all, bool along, int64_t tile_q, struct way *way)
 {
     *way = (struct way){.along = along, .stride = 1, .tile_q = tile_q};
-    for (int turn = 0; turn < 2; turn++) /* what has no period comes first */
+    for (int iteration = 0; iteration < 2; iteration++) /* what has no period comes first */
         for (int k = 0; k < all->count; k++) {
             const struct period *own = &all->term[k].period, p = taken(own, along, tile_q);
-            if ((p.periodic != 0) != (turn == 1) || (own->periodic && own->run == 0)) continue;
+            if ((p.periodic != 0) != (iteration == 1) || (own->periodic && own->run == 0)) continue;
             int n = 0;
             for (; n < way->shares; n++) {
                 const struct period *q = &way->share[n].of;
-                if (turn == 0 ? !q->periodic : q->periodic && q->period == p.period && q->run == p.run && q->phase == p.phase) break;
+                if (iteration == 0 ? !q->periodic : q->periodic && q->period == p.period && q->run == p.run && q->phase == p.phase) break;
             }
             if (n == way->shares) way->share[way->shares++] = (struct share){.of = p};
             way->share[n].terms |= UINT32_C(1) << k;
             if (along && p.periodic && p.with_query) way->stride = common_multiple(way->stride, p.period);
-            if (way->stride > MOST_STRIDE) return false;
+            if (way->stride > MAX_STRIDE) return false;
         }
     bool periods = way->shares > 0 && way->share[way->shares - 1].of.periodic != 0;
     return periods && (!along || way->stride > 1);
@@ -197,7 +197,7 @@ static struct stmt *copy_body(const struct copying *x, const struct stmt *s)
         for (int k = 0; k < s->assigns; k++) {
             struct assign *a = &copy->assign[k];
             a->to = copied_ref(x, a->to);
-            if (a->rest) a->rest = copied_ref(x, (struct ref){.of = a->rest - 1}).of + 1;
+            if (a->compensation) a->compensation = copied_ref(x, (struct ref){.of = a->compensation - 1}).of + 1;
             if (a->expr) a->expr = expr_replace(x->l->module, a->expr, x->from, x->to);
             nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND && ref_equal(&copy->operand[a->expr->integer], &a->to);
         }
@@ -325,15 +325,15 @@ void pass_residues(struct compilation *c)
     if (!any) return;
     /* queries are told apart, and their tiles cut shorter, where one loop runs over all of them */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) && p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
-    int64_t tile_q = p.queries->step, shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > LEAST_TILE ? LEAST_TILE : tile_q;
+    int64_t tile_q = p.queries->step, shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > MIN_TILE ? MIN_TILE : tile_q;
     struct way *best = NULL, *way = arena_alloc(m->arena, sizeof *way);
-    double least = cost_of(c, all, NULL);
+    double min = cost_of(c, all, NULL);
     for (; tile_q >= shortest; tile_q /= 2)
         for (int along = 0; along < 1 + whole; along++) {
             if (!plan(all, along, tile_q, way)) continue;
             double cost = cost_of(c, all, way);
-            if (cost >= (tile_q < c->tile_q ? CLEAR_GAIN : 1) * least) continue;
-            least = cost;
+            if (cost >= (tile_q < c->tile_q ? CLEAR_GAIN : 1) * min) continue;
+            min = cost;
             best = way;
             way = arena_alloc(m->arena, sizeof *way);
         }

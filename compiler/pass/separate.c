@@ -122,8 +122,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     struct blocks blocks;
     if (separate_window_of_blocks(x, plan->region, &blocks)) {
         if (x->id[KEY]) return separate_none(x, "a window of blocks is not carried by ids") != NULL;
-        if (blocks.reach > MOST_RECENT)
-            return separate_none(x, arena_printf(x->m->arena, "its window is of more than %d blocks, and a state is kept of each", MOST_RECENT)) != NULL;
+        if (blocks.reach > MAX_RECENT)
+            return separate_none(x, arena_printf(x->m->arena, "its window is of more than %d blocks, and a state is kept of each", MAX_RECENT)) != NULL;
         plan->chunk = blocks.length;
         plan->reach = blocks.reach;
         plan->ahead = blocks.causal ? -1 : blocks.ahead;
@@ -153,7 +153,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     }
     if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends on positions alone") != NULL;
     plan->features = separate_find(x, far);
-    if (plan->features && plan->features->features > MOST_FEATURES) return separate_too_many(x) != NULL;
+    if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
     if (plan->features && plan->reach && x->decays)
         return separate_none(x, "a weight that falls with the distance of query and key is not carried for a window of blocks") != NULL;
     if (plan->features && x->id[KEY] && x->exponentials) return separate_none(x, "features that are exponentials are not carried by ids yet") != NULL;
@@ -270,7 +270,7 @@ void pass_separate(struct compilation *c)
         x->value = value;
         if (!make_plan(x, &plan)) continue;
         /* left to choose, a state that fills the caches is not worth it */
-        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MOST_CHOSEN) {
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN) {
             separate_none(x, arena_printf(x->m->arena, "its %lld features are more than is chosen by itself; 'algorithm: linear' asks for it",
                                           (long long)plan.features->features));
             return;
@@ -280,5 +280,5 @@ void pass_separate(struct compilation *c)
         return;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
-    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->why_not ? c->why_not : "its weight is no sum over keys");
+    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason ? c->reason : "its weight is no sum over keys");
 }

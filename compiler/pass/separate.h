@@ -6,7 +6,7 @@
 #include "../schedule/schedule.h"
 
 /* Within a chunk a pair takes an inner product and a map, but of exponentials one for every feature: their work, in FLOPs. */
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, MOST_DECAYS = 8, MOST_RECENT = 256 };
+enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT = 256 };
 
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };
@@ -30,7 +30,7 @@ struct separation {
     bool exponentials;         /* features of query and key are exponentials that run along the same axis */
     const struct expr *last;   /* where the region ends, or NULL */
     int decays;                /* exponentials of the weight, and how they read with their base */
-    const struct expr *decay[MOST_DECAYS], *written[MOST_DECAYS];
+    const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
     struct value made[2];      /* the maps of the features, while they are written */
     int chunk_axis;
     const struct expr *id[2]; /* by side: what has to be the same for query and key, or NULL */

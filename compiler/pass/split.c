@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Elements of a part, usually; sums of more are made in parts of as many anyway. */
-enum { PART = 192, LEAST_PARTS = 2, MOST_MEMBERS = 16 };
+enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16 };
 
 /* Whether the statement runs over the axis, and so can run over a part of it. */
 static bool runs_over(const struct stmt *s, int axis)
@@ -31,7 +31,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
     int members = 0, total = stmts_touching(l->body, a);
     for (struct stmt *s = first; s && members < total; s = s->next) {
         if (stmt_touches(s, a)) {
-            if (members == MOST_MEMBERS || !runs_over(s, axis)) return 0;
+            if (members == MAX_MEMBERS || !runs_over(s, axis)) return 0;
             for (int k = 0; k < s->operands; k++)
                 if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
             /* what another part of the axis makes may not be read */
@@ -111,8 +111,8 @@ static void walk(struct compilation *c, struct stmt **body, bool parallel, uint3
         if (array->kind != ARRAY_TILE || array->shared || array_has_slots(l, array) || stmt_reads(s, a)) continue;
         for (int k = 0; k < array->rank; k++) {
             const struct axis *axis = &l->module->axis[array->axes[k]];
-            struct stmt *member[MOST_MEMBERS];
-            if (axis->source != SIZE_CONSTANT || axis->extent < LEAST_PARTS * c->part || array->extent[k] != axis->extent || around >> array->axes[k] & 1)
+            struct stmt *member[MAX_MEMBERS];
+            if (axis->source != SIZE_CONSTANT || axis->extent < MIN_PARTS * c->part || array->extent[k] != axis->extent || around >> array->axes[k] & 1)
                 continue;
             int members = members_of(l, s, a, array->axes[k], member);
             if (!members) continue;

@@ -65,7 +65,7 @@ void pass_tile(struct compilation *c)
     c->tile_k = schedule_knob(c, "tile_k", tile_k);
 }
 
-/* Tiles that are tried beside the usual ones, those of the other form included. */
+/* Tiles that are tried beside the default ones, those of the other form included. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
     knob_set_values(knob, x->form->tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-int schedule_most_vectors(const struct target *t, int64_t rows)
+int schedule_max_vectors(const struct target *t, int64_t rows)
 {
     return (int)((t->registers - 1) / (rows + 1));
 }
@@ -13,16 +13,16 @@ void knob_add_value(struct tune_knob *knob, int64_t value)
 {
     int at = 0;
     while (at < knob->values && knob->value[at] < value) at++;
-    if (knob->values == MOST_VALUES || (at < knob->values && knob->value[at] == value)) return;
+    if (knob->values == MAX_KNOB_VALUES || (at < knob->values && knob->value[at] == value)) return;
     memmove(knob->value + at + 1, knob->value + at, (size_t)(knob->values - at) * sizeof *knob->value);
     knob->value[at] = value;
-    if (knob->values++ && at <= knob->usual) knob->usual++;
+    if (knob->values++ && at <= knob->default_at) knob->default_at++;
 }
 
-void knob_set_values(struct tune_knob *knob, int64_t usual, int count, const int64_t *value)
+void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value)
 {
-    knob->values = knob->usual = 0;
-    knob_add_value(knob, usual);
+    knob->values = knob->default_at = 0;
+    knob_add_value(knob, by_default);
     for (int k = 0; k < count; k++) knob_add_value(knob, value[k]);
 }
 

@@ -11,7 +11,7 @@ struct compilation {
     const struct target *target;
     struct diagnostics *diagnostics;
     const struct schedule *schedule; /* NULL: no knob is set */
-    const struct graph *meaning; /* before the first pass */
+    const struct graph *source; /* before the first pass */
     struct graph *graph;
     struct loops *loops; /* from the lower pass on */
     int64_t tile_q, tile_k; /* queries and keys of a tile */
@@ -23,7 +23,7 @@ struct compilation {
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;          /* the chunks before a query's own that its state is of; 0: all */
     double near_keys;       /* keys that a query meets itself in the linear form */
-    const char *why_not;    /* and this says why */
+    const char *reason;    /* and this says why */
 };
 
 /* The value of a knob of the compilation's schedule, or `otherwise`. */
@@ -35,21 +35,21 @@ enum { NEVER = 2147483647 };
 /* For what a knob is asked about. */
 struct knob_case {
     const struct target *target;
-    const struct compilation *quadratic, *linear; /* as they usually are; NULL: there is none */
-    const struct compilation *form;               /* the one of them that the usual value is of */
+    const struct compilation *quadratic, *linear; /* by default; NULL: there is none */
+    const struct compilation *form;               /* the one of them that the default value is of */
     int64_t keys, crossover;                      /* 0: any length; from how many keys on the linear form is taken */
 };
 
-enum { MOST_KNOBS = 12, MOST_VALUES = 24 };
+enum { MAX_KNOBS = 12, MAX_KNOB_VALUES = 24 };
 
 /* A knob that a pass declares, for one spec: the values worth trying, ascending, and which of them is the compiler's own choice. */
 struct tune_knob {
     const char *name, *says;
-    int values, usual;
-    int64_t value[MOST_VALUES];
+    int values, default_at;
+    int64_t value[MAX_KNOB_VALUES];
 };
 
-/* Fills in the values and the usual one; or says why the knob does nothing for the spec. */
+/* Fills in the values and the default one; or says why the knob does nothing for the spec. */
 typedef const char *knob_function(const struct knob_case *x, struct tune_knob *knob);
 
 enum {
@@ -65,12 +65,12 @@ enum {
 
 /* One more value worth trying, in its place; nothing where it is there or there is no room. */
 void knob_add_value(struct tune_knob *knob, int64_t value);
-/* The usual value and others. */
-void knob_set_values(struct tune_knob *knob, int64_t usual, int count, const int64_t *value);
+/* The default value and others. */
+void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value);
 
-enum { USUAL_ROWS = 6 };
+enum { DEFAULT_ROWS = 6 };
 
 /* A block keeps its sums, a vector of each column and one number in registers. */
-int schedule_most_vectors(const struct target *t, int64_t rows);
+int schedule_max_vectors(const struct target *t, int64_t rows);
 
 #endif

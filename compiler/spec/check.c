@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_NAME = 100 };
+enum { MAX_NAME = 100 };
 
 static const char *const keywords[] = {"auto",   "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
                                        "else",   "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
@@ -79,7 +79,7 @@ static void check_name(struct spec_reader *r, const char *file)
             spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
             spec_note(r, node, "set 'name: %s_attention', say", spec->name);
         }
-    if (strlen(spec->name) > MOST_NAME) spec_error(r, node, "'name' is longer than %d characters", MOST_NAME);
+    if (strlen(spec->name) > MAX_NAME) spec_error(r, node, "'name' is longer than %d characters", MAX_NAME);
     const char *s = spec->name;
     if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z'))) spec_error(r, node, "'name': C reserves names that begin like '%.60s'", s);
 }

@@ -13,9 +13,9 @@ const struct library_spec *library_find(const char *name)
 
 const char *library_near(const char *name)
 {
-    enum { MOST_SPECS = 256 };
-    const char *words[MOST_SPECS + 1] = {NULL};
-    for (int k = 0; k < MOST_SPECS && library_specs[k].name; k++) words[k] = library_specs[k].name;
+    enum { MAX_SPECS = 256 };
+    const char *words[MAX_SPECS + 1] = {NULL};
+    for (int k = 0; k < MAX_SPECS && library_specs[k].name; k++) words[k] = library_specs[k].name;
     return nearest_word(name, words);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 100 };
+enum { MAX_PARTS = 100 };
 
 static struct yaml *node_new(struct spec_reader *r, enum yaml_kind kind, const char *text, const char *origin)
 {
@@ -70,9 +70,9 @@ void spec_override(struct spec_reader *r, const char *override)
     for (const char *s = override; s < equals; s++)
         if (*s == '.') {
             parts++;
-            if (s == override || s[1] == '.' || s[1] == '=') parts = MOST_PARTS + 1;
+            if (s == override || s[1] == '.' || s[1] == '=') parts = MAX_PARTS + 1;
         }
-    if (parts > MOST_PARTS) {
+    if (parts > MAX_PARTS) {
         diagnostics_error(r->d, nowhere, "--set %.100s: the key is no path of words with single dots between them", override);
         return;
     }

@@ -126,7 +126,7 @@ static bool is_identifier(const char *text)
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
 }
 
-enum { MOST_EXPRESSIONS = 200 };
+enum { MAX_EXPRESSIONS = 200 };
 
 struct inside {
     struct spec_reader *r;
@@ -146,8 +146,8 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
         return;
     }
     if (!node->expression) {
-        if (r->expressions++ == MOST_EXPRESSIONS) spec_error(r, node, "more than %d expressions in one spec", MOST_EXPRESSIONS);
-        if (r->expressions > MOST_EXPRESSIONS) return;
+        if (r->expressions++ == MAX_EXPRESSIONS) spec_error(r, node, "more than %d expressions in one spec", MAX_EXPRESSIONS);
+        if (r->expressions > MAX_EXPRESSIONS) return;
         struct inside inside = {r, node};
         node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, report_inside, &inside);
         node->wrong = !node->expression;
@@ -377,7 +377,7 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
         return;
     }
     struct spec *spec = r->spec;
-    spec->schedule = arena_alloc(r->arena, MOST_SCHEDULES * sizeof *spec->schedule);
+    spec->schedule = arena_alloc(r->arena, MAX_SCHEDULES * sizeof *spec->schedule);
     if (node->kind == YAML_MAP) {
         read_knobs(r, node, false, &spec->schedule[spec->schedules++]);
         return;
@@ -385,8 +385,8 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
     struct yaml *before = NULL;
     for (int i = 0; i < node->count; i++) {
         struct yaml *item = node->item[i];
-        if (i == MOST_SCHEDULES) {
-            spec_error(r, item, "'schedule': more than %d entries", MOST_SCHEDULES);
+        if (i == MAX_SCHEDULES) {
+            spec_error(r, item, "'schedule': more than %d entries", MAX_SCHEDULES);
             return;
         }
         struct schedule *into = &spec->schedule[spec->schedules++];

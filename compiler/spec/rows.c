@@ -6,7 +6,7 @@
 
 #define OF(type, member) offsetof(struct type, member)
 #define NOWHERE SIZE_MAX
-#define MOST 2147483647
+#define MAX 2147483647
 
 const struct key_row key_rows[] = {
 #define KEY(group, key, type, of, check, low, high, otherwise, field, has, at, says) \

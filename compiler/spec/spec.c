@@ -36,7 +36,7 @@ enum status read_spec_file(const char *path, const struct options *o, struct tex
         char buffer[65536];
         size_t n;
         do text_append(out, buffer, n = fread(buffer, 1, sizeof buffer, f));
-        while (n == sizeof buffer && out->length <= YAML_MOST_BYTES);
+        while (n == sizeof buffer && out->length <= YAML_MAX_BYTES);
         if (!ferror(f)) {
             fclose(f);
             if (!out->data) text_append(out, "", 0);

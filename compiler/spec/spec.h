@@ -25,7 +25,7 @@ struct yaml {
     bool wrong;            /* an error about it has been reported: readers keep quiet */
     bool partial;          /* MAP: an entry was refused, so a key that is missing need not be */
 };
-enum { YAML_MOST_BYTES = 1 << 20 };
+enum { YAML_MAX_BYTES = 1 << 20 };
 /* One document, YAML 1.2 core scalars, aliases expanded by sharing. Reports everything wrong; NULL when there is no tree to go on with. */
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
 /* The value of a key of a map, or NULL. */
@@ -129,7 +129,7 @@ struct schedule {
     struct knob *knob;
     int knobs;
 };
-enum { MOST_SCHEDULES = 8 };
+enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
     struct position name_at; /* nowhere: the file's name, or --set */

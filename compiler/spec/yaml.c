@@ -9,7 +9,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { MOST_DEPTH = 100, MOST_ANCHORS = 1000, MOST_ALIASED = 100000 };
+enum { MAX_DEPTH = 100, MAX_ANCHORS = 1000, MAX_ALIASED = 100000 };
 
 /* A collection that is being read. */
 struct frame {
@@ -34,7 +34,7 @@ struct loader {
     struct diagnostics *d;
     const char *origin, *source;
     size_t source_length;
-    struct frame frame[MOST_DEPTH];
+    struct frame frame[MAX_DEPTH];
     int depth;
     struct anchor *anchor;
     int anchors;
@@ -70,7 +70,7 @@ static uint32_t code_point(const unsigned char *s, size_t left, int *length)
 {
     static const struct {
         unsigned char mask, lead;
-        uint32_t least;
+        uint32_t min;
     } form[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
     *length = 0;
     for (size_t n = 0; n < 4; n++) {
@@ -81,7 +81,7 @@ static uint32_t code_point(const unsigned char *s, size_t left, int *length)
             if ((s[i] & 0xc0) != 0x80) return 0;
             c = c << 6 | (s[i] & 0x3fu);
         }
-        if (c < form[n].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0;
+        if (c < form[n].min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0;
         *length = (int)n + 1;
         return c;
     }
@@ -397,12 +397,12 @@ static struct anchor *find_anchor(struct loader *r, const char *name)
 static void set_anchor(struct loader *r, const yaml_char_t *name, struct yaml *node, bool open)
 {
     if (!name || r->stop) return;
-    if (r->anchors == MOST_ANCHORS) {
-        report(r, node->at, "more than %d anchors", MOST_ANCHORS);
+    if (r->anchors == MAX_ANCHORS) {
+        report(r, node->at, "more than %d anchors", MAX_ANCHORS);
         r->stop = true;
         return;
     }
-    if (!r->anchor) r->anchor = arena_alloc(r->arena, MOST_ANCHORS * sizeof *r->anchor);
+    if (!r->anchor) r->anchor = arena_alloc(r->arena, MAX_ANCHORS * sizeof *r->anchor);
     r->anchor[r->anchors++] = (struct anchor){arena_copy(r->arena, (const char *)name), node, 1, 0, open};
 }
 
@@ -423,13 +423,13 @@ static void read_alias(struct loader *r, const yaml_event_t *event)
         return;
     }
     r->aliased += a->size;
-    if (r->aliased > MOST_ALIASED) {
-        report(r, at, "aliases expand to more than %d values", MOST_ALIASED);
+    if (r->aliased > MAX_ALIASED) {
+        report(r, at, "aliases expand to more than %d values", MAX_ALIASED);
         r->stop = true;
         return;
     }
-    if (r->depth + a->height > MOST_DEPTH) {
-        report(r, at, "nested more than %d deep", MOST_DEPTH);
+    if (r->depth + a->height > MAX_DEPTH) {
+        report(r, at, "nested more than %d deep", MAX_DEPTH);
         r->stop = true;
         return;
     }
@@ -440,8 +440,8 @@ static void open_collection(struct loader *r, const yaml_event_t *event, enum ya
 {
     struct yaml *node = node_new(r, event);
     node->kind = kind;
-    if (r->depth == MOST_DEPTH) {
-        report(r, node->at, "nested more than %d deep", MOST_DEPTH);
+    if (r->depth == MAX_DEPTH) {
+        report(r, node->at, "nested more than %d deep", MAX_DEPTH);
         r->stop = true;
         return;
     }
@@ -522,8 +522,8 @@ static void read_events(struct loader *r, yaml_parser_t *parser)
 
 static struct yaml *read_text(struct loader *r, const char *text, size_t length)
 {
-    if (length > YAML_MOST_BYTES) {
-        report(r, (struct position){0, 0}, "the file is larger than %d bytes", YAML_MOST_BYTES);
+    if (length > YAML_MAX_BYTES) {
+        report(r, (struct position){0, 0}, "the file is larger than %d bytes", YAML_MAX_BYTES);
         return NULL;
     }
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DECODED = 1 << 16, MOST_INDENT = 64 };
+enum { MAX_DECODED = 1 << 16, MAX_INDENT = 64 };
 
 struct decoder {
     const char *s, *end;     /* what is left of the file */
@@ -235,12 +235,12 @@ static void decode_block(struct decoder *x, char style)
     skip(x);
     /* an indentation that is given counts from one that is not known here: the right one is that which gives the value */
     struct decoder first = *x;
-    int least = 1, most = MOST_INDENT;
+    int min = 1, max = MAX_INDENT;
     if (!given) {
         while (more(x) && (peek(x) == ' ' || at_break(x))) skip(x);
-        least = most = x->at.column - 1;
+        min = max = x->at.column - 1;
     }
-    for (int indent = least; indent <= most; indent++) {
+    for (int indent = min; indent <= max; indent++) {
         *x = first;
         decode_lines(x, indent, style == '>', chomping);
         if (!x->failed && x->made == x->length) return;
@@ -270,7 +270,7 @@ struct position yaml_place(const struct yaml *node, size_t offset)
     struct decoder decoder = {.s = node->source, .end = node->source + node->source_length, .at = {1, 1}, .value = node->text}, *x = &decoder;
     x->length = strlen(node->text);
     x->wanted = offset;
-    if (x->length > MOST_DECODED || offset >= x->length) return node->at;
+    if (x->length > MAX_DECODED || offset >= x->length) return node->at;
     while (more(x) && (x->at.line < node->at.line || x->at.column < node->at.column)) skip(x);
     if (x->at.line != node->at.line || x->at.column != node->at.column) return node->at;
     skip_properties(x);

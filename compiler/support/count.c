@@ -23,7 +23,7 @@ static bool add_length(struct lengths *out, int64_t length)
     int at = 0;
     while (at < out->count && out->length[at] < length) at++;
     if (at < out->count && out->length[at] == length) return true;
-    if (out->count == MOST_LENGTHS) return false;
+    if (out->count == MAX_LENGTHS) return false;
     memmove(out->length + at + 1, out->length + at, (size_t)(out->count - at) * sizeof *out->length);
     out->length[at] = length;
     out->count++;
@@ -32,27 +32,27 @@ static bool add_length(struct lengths *out, int64_t length)
 
 const char *lengths_add(const char *at, struct lengths *out)
 {
-    const int64_t most = 1 << 26;
+    const int64_t max = 1 << 26;
     int64_t from = 0, to;
     const char *end = count_read(at, &from);
-    bool good = end && from <= most;
+    bool good = end && from <= max;
     to = from;
     if (good && strncmp(end, "..", 2) == 0) {
         end = count_read(end + 2, &to);
-        good = end && from <= to && to <= most;
+        good = end && from <= to && to <= max;
     }
     for (int64_t n = from; good && n <= to; n *= 2) good = add_length(out, n);
     return good ? end : NULL;
 }
 
-bool lengths_read(const struct options *o, const char *usual, struct lengths *out)
+bool lengths_read(const struct options *o, const char *by_default, struct lengths *out)
 {
-    const char *text = o->lengths ? o->lengths : usual, *at = text;
+    const char *text = o->lengths ? o->lengths : by_default, *at = text;
     *out = (struct lengths){0};
     for (;; at++) {
         at = lengths_add(at, out);
         if (!at || (*at && *at != ',')) {
-            complain(o, "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'", MOST_LENGTHS, text);
+            complain(o, "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'", MAX_LENGTHS, text);
             return false;
         }
         if (!*at) return true;
@@ -61,18 +61,18 @@ bool lengths_read(const struct options *o, const char *usual, struct lengths *ou
 
 const char *heads_add(const char *at, struct head_counts *h)
 {
-    const int64_t most = 1 << 20;
+    const int64_t max = 1 << 20;
     const char *end = count_read(at, &h->heads);
     h->kv_heads = h->heads;
     if (end && *end == '/') end = count_read(end + 1, &h->kv_heads);
-    return end && h->heads <= most && h->heads % h->kv_heads == 0 ? end : NULL;
+    return end && h->heads <= max && h->heads % h->kv_heads == 0 ? end : NULL;
 }
 
-bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out)
+bool one_number(const struct options *o, const char *option, const char *text, int64_t max, int64_t *out)
 {
     const char *end = text ? count_read(text, out) : "";
-    if (end && !*end && *out <= most) return true;
-    complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)most, text);
+    if (end && !*end && *out <= max) return true;
+    complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)max, text);
     return false;
 }
 

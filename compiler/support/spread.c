@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double SPREAD_MOST = 0.1;
+const double SPREAD_MAX = 0.1;
 
 static int ascending(const void *a, const void *b)
 {

@@ -9,9 +9,9 @@
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
 /* Repeats of a measurement, as seconds: by how much of the best of them three quarters lie above it at most; 0 for fewer than two. Where that is more
-   than SPREAD_MOST one number does not stand for them, and whoever tells it says so. (spread.c) */
+   than SPREAD_MAX one number does not stand for them, and whoever tells it says so. (spread.c) */
 double repeats_spread(const double *seconds, int count);
-extern const double SPREAD_MOST;
+extern const double SPREAD_MAX;
 
 /* The text of runtime/attnrt.h, embedded when attnc is built, so that kernels compile wherever attnc stands. */
 extern const char attnrt_header[];
@@ -28,7 +28,7 @@ const char *hash_text(struct arena *arena, const char *data, size_t length);
 struct options {
     bool quiet, color, to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
-    unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: products have no text */
+    unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: units have no text */
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* by --target */
@@ -61,11 +61,11 @@ void mention(const struct options *o, const char *kind, const char *format, ...)
 void print_plain(FILE *out, const char *text);
 void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
-enum { MOST_LENGTHS = 64 };
+enum { MAX_LENGTHS = 64 };
 
 struct lengths {
     int count;
-    int64_t length[MOST_LENGTHS];
+    int64_t length[MAX_LENGTHS];
 };
 struct head_counts {
     int64_t heads, kv_heads;
@@ -76,9 +76,9 @@ struct head_counts {
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct head_counts *out);
-/* These return false after a message. `usual` is what is taken where the option is not there. */
-bool lengths_read(const struct options *o, const char *usual, struct lengths *out);
-bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out);
+/* These return false after a message. `by_default` is what is taken where the option is not there. */
+bool lengths_read(const struct options *o, const char *by_default, struct lengths *out);
+bool one_number(const struct options *o, const char *option, const char *text, int64_t max, int64_t *out);
 bool seconds_read(const struct options *o, const char *option, const char *text, double *out); /* NULL leaves *out */
 bool document_read(const struct options *o, int64_t *out);
 /* "12.3 ms", "4.0 GiB", in `size` bytes. */

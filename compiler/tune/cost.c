@@ -18,9 +18,9 @@ double schedule_loads(int64_t rows, int64_t vectors)
     return 1 + BROADCAST * (double)(rows + vectors) * 4 / (double)(rows * vectors);
 }
 
-double schedule_cycles(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document)
+double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document)
 {
-    const struct compilation *c = product_choice(p, t, shape->length);
+    const struct compilation *c = unit_choice(p, t, shape->length);
     if (!c) return INFINITY;
     const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
     struct counts counts;

@@ -137,7 +137,7 @@ static json_t *space_json(const struct tune_space *s)
         json_t *values = json_array();
         for (int v = 0; v < knob->values; v++) json_array_append_new(values, whole(knob->value[v]));
         json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o}", "name", word(knob->name), "says", word(knob->says), "usual",
-                                              whole(knob->value[knob->usual]), "values", values));
+                                              whole(knob->value[knob->default_at]), "values", values));
     }
     return list;
 }
@@ -150,7 +150,7 @@ static json_t *trial_json(const struct tune_run *run, const struct tune_trial *t
     json_t *schedule = json_object(), *samples = json_array();
     for (int k = 0; k < s->knobs; k++) json_object_set_new(schedule, s->knob[k].name, whole(s->knob[k].value[trial->point.at[k]]));
     for (int k = 0; k < r->samples; k++)
-        json_array_append_new(samples, json_pack("{s:o, s:o}", "seconds", real(r->sample[k].seconds, true), "usual", real(r->sample[k].usual, true)));
+        json_array_append_new(samples, json_pack("{s:o, s:o}", "seconds", real(r->sample[k].seconds, true), "usual", real(r->sample[k].default_seconds, true)));
     json_t *made = json_pack("{s:o, s:o, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(trial->id), "same_as",
                              trial->same_as ? whole(trial->same_as) : json_null(), "begun", trial->begun, "status", tune_status_name[r->status], "why",
                              *r->why ? word(r->why) : json_null(), "schedule", schedule, "seconds", real(tune_seconds(r), true), "ratio",

@@ -13,7 +13,7 @@
 
 static bool bad_shape(const struct options *o, const char *text)
 {
-    complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MOST_SHAPES, text);
+    complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MAX_SHAPES, text);
     return false;
 }
 
@@ -49,7 +49,7 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
     if (lengths.count == 0) return bad_shape(o, text);
     for (int k = 0; k < lengths.count; k++) {
         shape.length = lengths.length[k];
-        if (r->shapes == MOST_SHAPES) return bad_shape(o, text);
+        if (r->shapes == MAX_SHAPES) return bad_shape(o, text);
         int at = r->shapes++;
         for (; at > 0 && by_length(&shape, &r->shape[at - 1]); at--) r->shape[at] = r->shape[at - 1];
         r->shape[at] = shape;
@@ -73,7 +73,7 @@ static bool read_shard(const struct options *o, struct tune_request *r)
 }
 
 /* Where results go that have no --db; NULL after a message. */
-static const char *usual_database(const struct options *o, struct arena *arena)
+static const char *default_database(const struct options *o, struct arena *arena)
 {
     const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *folder = NULL;
     if (base && *base == '/') folder = arena_printf(arena, "%s/attnc", base);
@@ -99,19 +99,19 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
            (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples)) && read_shard(o, r);
     int lengths = 0;
     for (int k = 0; k < r->shapes; k++) lengths += k == 0 || r->shape[k].length != r->shape[k - 1].length;
-    if (good && lengths > MOST_SCHEDULES) {
-        complain(o, "--shape names %d lengths; a kernel chooses from up to %d schedules", lengths, MOST_SCHEDULES);
+    if (good && lengths > MAX_SCHEDULES) {
+        complain(o, "--shape names %d lengths; a kernel chooses from up to %d schedules", lengths, MAX_SCHEDULES);
         good = false;
     }
     if (!good) return false;
     *status = STATUS_MACHINE;
-    r->database = o->database ? o->database : usual_database(o, arena);
+    r->database = o->database ? o->database : default_database(o, arena);
     return r->database != NULL;
 }
 
 bool tune_knobs(const struct options *o, struct tune_space *space)
 {
-    bool named[MOST_KNOBS] = {false};
+    bool named[MAX_KNOBS] = {false};
     for (const char *at = o->knobs; at; at = *at ? at + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         int k = 0;

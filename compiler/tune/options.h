@@ -8,7 +8,7 @@
 
 struct tune_request {
     int shapes;
-    struct tune_shape shape[MOST_SHAPES]; /* by length, ascending; threads 0: OpenMP's default */
+    struct tune_shape shape[MAX_SHAPES]; /* by length, ascending; threads 0: OpenMP's default */
     const char *strategy, *database;
     double time, limit; /* seconds: for everything; for one trial */
     int64_t trials, samples, document;

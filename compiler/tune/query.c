@@ -11,7 +11,7 @@
 #include <time.h>
 
 enum { COLUMNS = 12 };
-enum column { RUN, BEGUN, SPEC, SHAPE, THREADS, STRATEGY, SEED, TRIALS, USUAL, BEST, RATIO, SCHEDULE };
+enum column { RUN, BEGUN, SPEC, SHAPE, THREADS, STRATEGY, SEED, TRIALS, DEFAULT, BEST, RATIO, SCHEDULE };
 static const char *const title[COLUMNS] = {"run",  "begun",  "spec",     "shape", "threads",  "strategy",
                                            "seed", "trials", "at usual", "best",  "of usual", "best schedule"};
 struct line {
@@ -54,7 +54,7 @@ static void fill(const struct tune_run *run, struct line *l)
 {
     const struct tune_experiment *e = &run->experiment;
     const struct tune_trial *best = run_best(run);
-    const double usual = run_usual(run);
+    const double by_default = run_default_seconds(run);
     text_add(&l->cell[RUN], "%lld", (long long)run->id);
     begun_cell(run->begun, &l->cell[BEGUN]);
     text_add(&l->cell[SPEC], "%s", e->spec_name);
@@ -63,11 +63,11 @@ static void fill(const struct tune_run *run, struct line *l)
     text_add(&l->cell[STRATEGY], "%s", run->strategy);
     text_add(&l->cell[SEED], "%llu", (unsigned long long)run->seed);
     trials_cell(run, &l->cell[TRIALS]);
-    seconds_cell(usual, &l->cell[USUAL]);
+    seconds_cell(by_default, &l->cell[DEFAULT]);
     seconds_cell(best ? tune_seconds(&best->result) : INFINITY, &l->cell[BEST]);
     if (!best) {
         text_add(&l->cell[RATIO], "-");
-        text_add(&l->cell[SCHEDULE], isfinite(usual) ? "the usual one" : "-");
+        text_add(&l->cell[SCHEDULE], isfinite(by_default) ? "the usual one" : "-");
         return;
     }
     const struct tune_gain gain = tune_gain(&best->result);

@@ -40,7 +40,7 @@ static void add_escaped(struct text *out, const char *text)
 
 /* ---- what a run and a trial say ---- */
 
-/* The quotient of times upside down: how many times as fast as the usual schedule. Without a sample it is not known. */
+/* The quotient of times upside down: how many times as fast as the default schedule. Without a sample it is not known. */
 struct speed {
     bool known;
     double times, low, high, seconds;
@@ -51,8 +51,8 @@ struct view {
     int number;           /* from 1 */
     struct speed *speed;  /* of each trial */
     int measured;         /* that have a speed */
-    int usual;            /* the trial of the usual schedule, or -1 */
-    const struct tune_trial *best; /* that is faster than the usual schedule; NULL: there is none, or it is the usual schedule itself */
+    int by_default;            /* the trial of the default schedule, or -1 */
+    const struct tune_trial *best; /* that is faster than the default schedule; NULL: there is none, or it is the default schedule itself */
 };
 struct page {
     struct text *out;
@@ -120,15 +120,15 @@ static bool same_point(const struct tune_space *s, const struct tune_point *a, c
 static void look(struct arena *arena, const struct tune_run *run, int number, struct view *v)
 {
     const struct tune_space *s = &run->experiment.space;
-    const struct tune_point usual = point_usual(s);
-    *v = (struct view){.run = run, .number = number, .usual = -1, .speed = arena_alloc(arena, (size_t)run->trials * sizeof *v->speed)};
+    const struct tune_point by_default = point_default(s);
+    *v = (struct view){.run = run, .number = number, .by_default = -1, .speed = arena_alloc(arena, (size_t)run->trials * sizeof *v->speed)};
     for (int k = 0; k < run->trials; k++) {
         v->speed[k] = speed_of(&run->trial[k].result);
         v->measured += v->speed[k].known;
-        if (same_point(s, &run->trial[k].point, &usual)) v->usual = k;
+        if (same_point(s, &run->trial[k].point, &by_default)) v->by_default = k;
     }
     const struct tune_trial *best = run_best(run);
-    if (best && v->speed[best - run->trial].known && !same_point(s, &best->point, &usual)) v->best = best;
+    if (best && v->speed[best - run->trial].known && !same_point(s, &best->point, &by_default)) v->best = best;
 }
 
 static const struct speed *best_speed(const struct view *v)
@@ -195,7 +195,7 @@ static void put_trial(const struct page *p, const struct view *v, int k)
     text_add(p->out, "<tr id=\"run-%d-trial-%d\" data-trial=\"%d\" class=\"%s\"><th scope=\"row\" data-value=\"%d\">%d</th><td>%s", v->number, k + 1, k, name,
              k + 1, k + 1, name);
     if (t == v->best) text_add(p->out, " <span class=\"tag best\">best</span>");
-    if (k == v->usual) text_add(p->out, " <span class=\"tag\">own choice</span>");
+    if (k == v->by_default) text_add(p->out, " <span class=\"tag\">own choice</span>");
     text_add(p->out, "</td>");
     cell(p, speed.known, speed.times, arena_printf(p->arena, "%.3f", speed.times));
     cell(p, speed.known, speed.low, arena_printf(p->arena, "%.3f to %.3f", speed.low, speed.high));
@@ -236,9 +236,9 @@ static void put_run(const struct page *p, const struct view *v)
 {
     const struct tune_run *run = v->run;
     const struct tune_experiment *e = &run->experiment;
-    const struct tune_point usual = point_usual(&e->space);
+    const struct tune_point by_default = point_default(&e->space);
     const struct tune_trial *best = v->best;
-    const char *interval, *gain = gain_text(p, v, &interval), *own = schedule_text(p, &e->space, &usual);
+    const char *interval, *gain = gain_text(p, v, &interval), *own = schedule_text(p, &e->space, &by_default);
 
     text_add(p->out, "<section class=\"run\" id=\"run-%d\" tabindex=\"-1\" aria-labelledby=\"run-%d-name\">\n<h2 id=\"run-%d-name\"><bdi>", v->number,
              v->number, v->number);
@@ -324,7 +324,7 @@ static json_t *trial_data(const struct page *p, const struct view *v, int k)
                      r->status == TUNE_MEASURED ? "" : clean(p->arena, r->why), "at", at, "times", number(speed.known, speed.times), "low",
                      number(speed.known, speed.low), "high", number(speed.known, speed.high), "took", speed.known ? time_text(p, speed.seconds) : "", "samples",
                      r->samples, "flops", number(speed.known && r->work > 0, r->work / speed.seconds), "intensity",
-                     number(speed.known && r->work > 0 && r->bytes > 0, r->work / r->bytes), "usual", (int)(k == v->usual));
+                     number(speed.known && r->work > 0 && r->bytes > 0, r->work / r->bytes), "usual", (int)(k == v->by_default));
 }
 
 static json_t *run_data(const struct page *p, const struct view *v)
@@ -337,7 +337,7 @@ static json_t *run_data(const struct page *p, const struct view *v)
         json_t *values = json_array();
         for (int k = 0; k < s->knob[j].values; k++) json_array_append_new(values, json_integer(s->knob[j].value[k]));
         json_array_append_new(knobs, json_pack("{s:s, s:s, s:i, s:o}", "name", clean(p->arena, s->knob[j].name), "says", clean(p->arena, s->knob[j].says),
-                                               "usual", s->knob[j].usual, "values", values));
+                                               "usual", s->knob[j].default_at, "values", values));
     }
     for (int k = 0; k < run->trials; k++) {
         peak = fmax(peak, run->trial[k].result.peak);

@@ -5,13 +5,13 @@
 #include "../support/support.h"
 #include "store/store.h"
 
-/* The best measured trial of a run whose interval ends below 1; NULL: none is faster than the usual schedule beyond noise. Of several trials at a point
+/* The best measured trial of a run whose interval ends below 1; NULL: none is faster than the default schedule beyond noise. Of several trials at a point
    the last one speaks. (result.c) */
 const struct tune_trial *run_best(const struct tune_run *run);
-/* Median seconds of the usual schedule, over all samples of the run; infinity without one. */
-double run_usual(const struct tune_run *run);
+/* Median seconds of the default schedule, over all samples of the run; infinity without one. */
+double run_default_seconds(const struct tune_run *run);
 
-/* What the same thing, a call with the usual schedule, took in the middle half of all samples of the run. */
+/* What the same thing, a call with the default schedule, took in the middle half of all samples of the run. */
 struct tune_spread {
     double low, high;
     int samples;

@@ -43,7 +43,7 @@ struct tune_gain tune_gain(const struct tune_result *r)
     double *quotient = numbers(arena, (size_t)r->samples);
     int n = 0;
     for (int k = 0; k < r->samples; k++) {
-        const double q = r->sample[k].seconds / r->sample[k].usual;
+        const double q = r->sample[k].seconds / r->sample[k].default_seconds;
         if (isfinite(q) && q > 0) quotient[n++] = q;
     }
     qsort(quotient, (size_t)n, sizeof *quotient, ascending);
@@ -76,8 +76,8 @@ static bool repeated(const struct tune_run *run, int trial)
     return false;
 }
 
-/* Seconds of the usual schedule in all samples of the run, ascending; those that trials share are there once. */
-static double *usual_seconds(const struct tune_run *run, struct arena *arena, int *n)
+/* Seconds of the default schedule in all samples of the run, ascending; those that trials share are there once. */
+static double *all_default_seconds(const struct tune_run *run, struct arena *arena, int *n)
 {
     int count = 0;
     for (int t = 0; t < run->trials; t++) count += run->trial[t].result.samples;
@@ -86,17 +86,17 @@ static double *usual_seconds(const struct tune_run *run, struct arena *arena, in
     for (int t = 0; t < run->trials; t++) {
         const struct tune_result *r = &run->trial[t].result;
         const int samples = repeated(run, t) ? 0 : r->samples;
-        for (int k = 0; k < samples; k++) seconds[(*n)++] = r->sample[k].usual;
+        for (int k = 0; k < samples; k++) seconds[(*n)++] = r->sample[k].default_seconds;
     }
     qsort(seconds, (size_t)*n, sizeof *seconds, ascending);
     return seconds;
 }
 
-double run_usual(const struct tune_run *run)
+double run_default_seconds(const struct tune_run *run)
 {
     struct arena *arena = arena_new();
     int n;
-    const double *seconds = usual_seconds(run, arena, &n), middle = median(seconds, n);
+    const double *seconds = all_default_seconds(run, arena, &n), middle = median(seconds, n);
     arena_free(arena);
     return middle;
 }
@@ -105,7 +105,7 @@ struct tune_spread run_spread(const struct tune_run *run)
 {
     struct arena *arena = arena_new();
     int n;
-    const double *seconds = usual_seconds(run, arena, &n);
+    const double *seconds = all_default_seconds(run, arena, &n);
     struct tune_spread spread = {0, 0, n};
     if (n > 0) spread = (struct tune_spread){seconds[n / 4], seconds[(n - 1) - n / 4], n};
     arena_free(arena);
@@ -119,10 +119,10 @@ static bool same_point(const struct tune_space *s, const struct tune_point *a, c
     return true;
 }
 
-static bool usual(const struct tune_space *s, const struct tune_point *p)
+static bool by_default(const struct tune_space *s, const struct tune_point *p)
 {
     for (int k = 0; k < s->knobs; k++)
-        if (p->at[k] != s->knob[k].usual) return false;
+        if (p->at[k] != s->knob[k].default_at) return false;
     return true;
 }
 
@@ -137,13 +137,13 @@ static bool corrected(const struct tune_run *run, int trial)
 const struct tune_trial *run_best(const struct tune_run *run)
 {
     const struct tune_trial *best = NULL;
-    double least = INFINITY;
+    double min = INFINITY;
     for (int t = 0; t < run->trials; t++) {
         const struct tune_trial *trial = &run->trial[t];
-        if (trial->result.status != TUNE_MEASURED || usual(&run->experiment.space, &trial->point)) continue;
+        if (trial->result.status != TUNE_MEASURED || by_default(&run->experiment.space, &trial->point)) continue;
         const struct tune_gain gain = tune_gain(&trial->result);
-        if (!(gain.high < 1) || gain.ratio >= least || corrected(run, t)) continue;
-        least = gain.ratio;
+        if (!(gain.high < 1) || gain.ratio >= min || corrected(run, t)) continue;
+        min = gain.ratio;
         best = trial;
     }
     return best;

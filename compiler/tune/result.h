@@ -4,7 +4,7 @@
 
 #include "../../ir/ir.h"
 
-enum { MOST_SHAPES = 64 };
+enum { MAX_SHAPES = 64 };
 
 /* ---- what is known of a point ---- */
 
@@ -23,9 +23,9 @@ enum tune_status {
 };
 extern const char *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
 
-/* Calls of the candidate and of the usual schedule in turn: sample k has the seconds of both. */
+/* Calls of the candidate and of the default schedule in turn: sample k has the seconds of both. */
 struct tune_sample {
-    double seconds, usual;
+    double seconds, default_seconds;
 };
 struct tune_result {
     enum tune_status status;
@@ -43,7 +43,7 @@ static inline bool tune_ended(const struct tune_result *r)
     return r->status > TUNE_INTERRUPTED;
 }
 
-/* The candidate's time over the usual schedule's: the median of the samples' quotients and its 95% confidence interval (of order statistics: no
+/* The candidate's time over the default schedule's: the median of the samples' quotients and its 95% confidence interval (of order statistics: no
    distribution assumed; from the least to the largest below 6 samples); infinity where there is no sample. */
 struct tune_gain {
     double ratio, low, high;

@@ -8,12 +8,12 @@
 
 /* ---- the space ---- */
 
-void knob_space(const struct product *p, int64_t keys, struct tune_space *space)
+void knob_space(const struct unit *p, int64_t keys, struct tune_space *space)
 {
-    const char *why_not;
+    const char *reason;
     space->knobs = 0;
     for (int k = 0; k < KNOBS; k++)
-        if (knob_about(product_usual(p), NULL, keys, k, &space->knob[space->knobs], &why_not)) space->knobs++;
+        if (knob_about(unit_defaults(p), NULL, keys, k, &space->knob[space->knobs], &reason)) space->knobs++;
 }
 
 int64_t space_points(const struct tune_space *s)
@@ -43,10 +43,10 @@ struct tune_point point_of(const struct tune_space *s, int64_t number)
     return p;
 }
 
-struct tune_point point_usual(const struct tune_space *s)
+struct tune_point point_default(const struct tune_space *s)
 {
     struct tune_point p = {{0}};
-    for (int k = 0; k < s->knobs; k++) p.at[k] = s->knob[k].usual;
+    for (int k = 0; k < s->knobs; k++) p.at[k] = s->knob[k].default_at;
     return p;
 }
 
@@ -61,7 +61,7 @@ static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int
     const int row = knob_find_row(name);
     if (row == KNOBS || value < knob_table[row].low || value > knob_table[row].high || value % knob_table[row].multiple != 0) return NULL;
     for (int k = 0; k < s->knobs; k++)
-        if (strcmp(s->knob[k].name, name) == 0 && s->knob[k].values < MOST_VALUES) return &s->knob[k];
+        if (strcmp(s->knob[k].name, name) == 0 && s->knob[k].values < MAX_KNOB_VALUES) return &s->knob[k];
     return NULL;
 }
 
@@ -70,7 +70,7 @@ bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_
     for (int j = 0; j < e->knobs; j++)
         if (!knob_taking(s, e->knob[j].name, e->knob[j].value)) return false;
     for (int j = 0; j < e->knobs; j++) knob_add_value(knob_taking(s, e->knob[j].name, e->knob[j].value), e->knob[j].value);
-    *p = point_usual(s);
+    *p = point_default(s);
     for (int j = 0; j < e->knobs; j++)
         for (int k = 0; k < s->knobs; k++)
             for (int v = 0; v < s->knob[k].values && strcmp(s->knob[k].name, e->knob[j].name) == 0; v++)

@@ -1,4 +1,4 @@
-/* A trial: a child process compiles a candidate, checks it against the usual schedule and times both in turn; its parent watches the clock. What is
+/* A trial: a child process compiles a candidate, checks it against the default schedule and times both in turn; its parent watches the clock. What is
    OpenMP's runs in children alone: a process that has threads cannot fork. */
 #include "result.h"
 #include "space.h"
@@ -126,7 +126,7 @@ struct options point_options(struct arena *arena, const struct options *o, const
 /* A kernel on its way to be called. */
 struct side {
     struct options o;
-    struct product *product;
+    struct unit *unit;
     struct text source, header;
     const char *code; /* a hash of the source */
     struct loaded_kernel loaded;
@@ -139,16 +139,16 @@ static bool make_source(struct side *s, struct arena *arena, const struct trial_
     s->o.quiet = true;
     s->o.color = false;
     s->o.emit = 0; /* not with the command that names the schedule */
-    s->product = product_make(r->file, &s->o, &status);
-    if (!s->product) return false;
-    product_emit_here(s->product, &s->o, "attnc tune", &s->source, &s->header);
+    s->unit = unit_make(r->file, &s->o, &status);
+    if (!s->unit) return false;
+    unit_emit_here(s->unit, &s->o, "attnc tune", &s->source, &s->header);
     s->code = hash_text(arena, s->source.data, s->source.length);
     return true;
 }
 
 static bool load(struct side *s)
 {
-    return kernel_load(s->product->spec->name, s->source.data, s->header.data, true, &s->loaded) == STATUS_DONE;
+    return kernel_load(s->unit->spec->name, s->source.data, s->header.data, true, &s->loaded) == STATUS_DONE;
 }
 
 static double element(const char *data, enum attn_dtype dtype, int64_t k)
@@ -190,24 +190,24 @@ static double rounding(enum attn_dtype dtype)
 }
 
 /* Both on the same arrays: false after the verdict was told. */
-static bool agree(int pipe, struct call *usual, struct call *candidate)
+static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
-    size_t bytes = (size_t)call_array_bytes(usual->kernel, &usual->problem, 3);
+    size_t bytes = (size_t)call_array_bytes(by_default->kernel, &by_default->problem, 3);
     char *expected = malloc(bytes);
-    int error = expected ? call_forward(usual) : ATTN_EMEMORY;
+    int error = expected ? call_forward(by_default) : ATTN_EMEMORY;
     if (error) {
         conclude(pipe, TUNE_REFUSED, "the usual schedule: %s", attn_strerror(error));
         free(expected);
         return false;
     }
-    memcpy(expected, usual->arrays->data[3], bytes);
-    memset(usual->arrays->data[3], 0xff, bytes); /* NaN, so that what is left out shows */
+    memcpy(expected, by_default->arrays->data[3], bytes);
+    memset(by_default->arrays->data[3], 0xff, bytes); /* NaN, so that what is left out shows */
     error = call_forward(candidate);
     double off = error ? 0 : furthest_row(candidate->arrays->data[3], expected, candidate);
     free(expected);
     if (error)
         conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
-    else if (!(off <= rounding(usual->kernel->dtype)))
+    else if (!(off <= rounding(by_default->kernel->dtype)))
         conclude(pipe, TUNE_WRONG, "a row of %lld queries is off by %.2g of its length", (long long)candidate->problem.n_q, off);
     else
         return true;
@@ -223,18 +223,18 @@ static double seconds_of(const struct call *c, int calls)
 }
 
 /* Which goes first changes from sample to sample: so neither always follows the other. */
-static void sample(int pipe, const struct call *usual, const struct call *candidate, bool same, int samples)
+static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
     const struct tune_result so_far = {.status = TUNE_MEASURED, .samples = FEWEST, .sample = first};
-    double once = fmin(seconds_of(usual, 1), seconds_of(candidate, 1));
+    double once = fmin(seconds_of(by_default, 1), seconds_of(candidate, 1));
     int calls = once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
     for (int k = 0; k < samples; k++) {
         struct message m = {.what = SAID_SAMPLE};
         if (k % 2 && !same) m.sample.seconds = seconds_of(candidate, calls);
-        m.sample.usual = seconds_of(usual, calls);
+        m.sample.default_seconds = seconds_of(by_default, calls);
         if (k % 2 == 0 && !same) m.sample.seconds = seconds_of(candidate, calls);
-        if (same) m.sample.seconds = m.sample.usual;
+        if (same) m.sample.seconds = m.sample.default_seconds;
         tell(pipe, &m);
         if (k < FEWEST) first[k] = m.sample;
         if (k + 1 == FEWEST && trial_enough(&so_far, samples)) break;
@@ -242,9 +242,9 @@ static void sample(int pipe, const struct call *usual, const struct call *candid
 }
 
 /* Prepares both kernels for `length` positions; the arrays are made for the first call, at the largest length. */
-static int prepare(const struct trial_request *r, struct call *usual, struct call *candidate, int64_t length)
+static int prepare(const struct trial_request *r, struct call *by_default, struct call *candidate, int64_t length)
 {
-    struct call *const both[] = {usual, candidate};
+    struct call *const both[] = {by_default, candidate};
     int error = 0;
     for (int k = 0; k < 2 && !error; k++) {
         call_release(both[k]);
@@ -259,7 +259,7 @@ static void trial(int pipe, const void *user)
 {
     const struct trial_request *r = user;
     struct arena *arena = arena_new();
-    const struct tune_point usual_point = point_usual(r->space);
+    const struct tune_point default_point = point_default(r->space);
     struct side without = {.code = ""}, with = {.code = ""};
     bool good = make_source(&with, arena, r, r->point);
     if (good) {
@@ -267,23 +267,23 @@ static void trial(int pipe, const void *user)
         snprintf(m.code, sizeof m.code, "%s", with.code);
         tell(pipe, &m);
     }
-    if (!good || !make_source(&without, arena, r, &usual_point) || !load(&without) || !load(&with)) {
+    if (!good || !make_source(&without, arena, r, &default_point) || !load(&without) || !load(&with)) {
         conclude(pipe, TUNE_REFUSED, "%s", "");
         return;
     }
     struct call_arrays arrays = {{NULL}, {0}};
-    struct call usual = {.kernel = without.loaded.kernel, .arrays = &arrays}, candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
+    struct call by_default = {.kernel = without.loaded.kernel, .arrays = &arrays}, candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
     int64_t lengths[] = {r->shape->length, SHORT_LENGTH};
     for (int k = 1; k >= 0; k--) {
         if (k == 1 && lengths[1] >= lengths[0]) continue;
-        int error = prepare(r, &usual, &candidate, lengths[k]);
+        int error = prepare(r, &by_default, &candidate, lengths[k]);
         if (error) {
             conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
             return;
         }
-        if (!agree(pipe, &usual, &candidate)) return;
+        if (!agree(pipe, &by_default, &candidate)) return;
     }
-    sample(pipe, &usual, &candidate, strcmp(without.code, with.code) == 0, r->samples);
+    sample(pipe, &by_default, &candidate, strcmp(without.code, with.code) == 0, r->samples);
     conclude(pipe, TUNE_MEASURED, "%s", "");
 }
 

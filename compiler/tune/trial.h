@@ -26,8 +26,8 @@ enum trial_end {
 };
 /* `o` with the point as schedule, in place of one that the spec has. */
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point);
-/* Compiles the candidate and the usual schedule, compares what they compute at two lengths, and calls them in turn. The samples are malloc'd; those of a
-   candidate much slower than the usual schedule are fewer. Of a candidate whose C is that of the usual schedule, a sample is one time, which is both's. */
+/* Compiles the candidate and the default schedule, compares what they compute at two lengths, and calls them in turn. The samples are malloc'd; those of a
+   candidate much slower than the default schedule are fewer. Of a candidate whose C is that of the default schedule, a sample is one time, which is both's. */
 enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
 
 /* Whether a measured candidate needs no more samples, so many being wanted: one that is much slower needs few. */

@@ -25,7 +25,7 @@
 
 static const double FOR_LEADERS = 0.25; /* of a shape's time that is kept for measuring the leaders anew */
 enum { CONFIRMED = 21, LEADERS = 8 };   /* samples of a leader, for which what it was chosen by does not count; how many at most */
-enum { MOST_EXPECTED = 1 << 20 };       /* points whose expected time is kept */
+enum { MAX_EXPECTED = 1 << 20 };       /* points whose expected time is kept */
 
 struct tuning {
     const struct options *o;
@@ -33,7 +33,7 @@ struct tuning {
     struct text text; /* of it */
     struct arena *arena;
     struct tune_request request;
-    struct product *product;
+    struct unit *unit;
     struct tune_space space;
     const struct target *target;
     struct store *store;
@@ -108,9 +108,9 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     with.emit = 0;
     with.targets = 1;
     with.target[0] = t->target;
-    struct product *p = product_make(t->file, &with, &status);
+    struct unit *p = unit_make(t->file, &with, &status);
     double cycles = p ? schedule_cycles(p, t->target, &t->request.shape[t->shape], t->request.document) : INFINITY;
-    product_free(p);
+    unit_free(p);
     arena_free(arena);
     return cycles;
 }
@@ -136,7 +136,7 @@ static double expected(void *user, const struct tune_point *point)
     struct tuning *t = user;
     struct tune_point base = *point;
     for (int k = 0; k < t->space.knobs; k++)
-        if (of_printer(t->space.knob[k].name)) base.at[k] = t->space.knob[k].usual;
+        if (of_printer(t->space.knob[k].name)) base.at[k] = t->space.knob[k].default_at;
     const int64_t number = point_number(&t->space, &base);
     double cycles = number < t->expected_size ? t->expected[number] : 0;
     if (cycles == 0) cycles = compute_expected(t, &base);
@@ -224,7 +224,7 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     else {
         const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
         struct counts counts;
-        count_work(product_choice(t->product, product_target_here(t->product), shape->length), &size, t->request.document, machine_cache(), &counts);
+        count_work(unit_choice(t->unit, unit_target_here(t->unit), shape->length), &size, t->request.document, machine_cache(), &counts);
         result->work = counts.flops;
         result->bytes = counts.bytes;
         result->peak = t->speed.peak;
@@ -318,12 +318,12 @@ static const struct tune_run *read_run(struct tuning *t, int64_t id)
 static const struct tune_trial *leader(const struct tune_run *run)
 {
     const struct tune_trial *found = NULL;
-    double least = 1;
+    double min = 1;
     for (int k = 0; k < run->trials; k++) {
         const struct tune_trial *trial = &run->trial[k];
         double ratio = tune_gain(&trial->result).ratio;
-        if (trial->result.status != TUNE_MEASURED || ratio >= least) continue;
-        least = ratio;
+        if (trial->result.status != TUNE_MEASURED || ratio >= min) continue;
+        min = ratio;
         found = trial->result.samples >= CONFIRMED ? NULL : trial;
     }
     return found;
@@ -332,8 +332,8 @@ static const struct tune_trial *leader(const struct tune_run *run)
 /* Whether what the file has for the length was among the candidates; if not, it is measured like them. */
 static bool compare(struct tuning *t, int64_t run)
 {
-    const struct tune_point usual = point_usual(&t->space);
-    if (!t->in_force || (t->comparable && point_number(&t->space, &usual) == point_number(&t->space, &t->in_force_point))) return true;
+    const struct tune_point by_default = point_default(&t->space);
+    if (!t->in_force || (t->comparable && point_number(&t->space, &by_default) == point_number(&t->space, &t->in_force_point))) return true;
     if (!t->comparable || t->failed || trial_interrupted() || (t->request.shards > 1 && !in_shard(t, &t->in_force_point))) return false;
     struct tune_result result = {.sample = NULL};
     const bool done = try_point(t, run, &t->in_force_point, (int)t->request.samples, &result);
@@ -393,41 +393,41 @@ static void tell(const struct tuning *t, const struct tune_run *run)
 /* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what it has. */
 static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
 {
-    const struct outcome *most = NULL;
+    const struct outcome *max = NULL;
     struct text says = {0};
     for (int k = 0; k < count; k++) {
         const struct tune_shape *shape = &outcome[k].run.experiment.shape;
         if (!outcome[k].measured) continue;
-        if (!most || shape->batch * shape->heads > most->run.experiment.shape.batch * most->run.experiment.shape.heads) most = &outcome[k];
+        if (!max || shape->batch * shape->heads > max->run.experiment.shape.batch * max->run.experiment.shape.heads) max = &outcome[k];
         if (says.length) text_add(&says, "\n");
         describe(shape, &outcome[k].run.experiment.space, run_best(&outcome[k].run), &says);
     }
-    const struct tune_trial *best = most ? run_best(&most->run) : NULL;
-    const struct tuned_entry *has = most ? tuned_in_force(&t->file_has, most->run.experiment.shape.length) : NULL;
-    const bool own = has && tuned_length(has) == most->run.experiment.shape.length, keep = most && !most->compared && (own || !best);
+    const struct tune_trial *best = max ? run_best(&max->run) : NULL;
+    const struct tuned_entry *has = max ? tuned_in_force(&t->file_has, max->run.experiment.shape.length) : NULL;
+    const bool own = has && tuned_length(has) == max->run.experiment.shape.length, keep = max && !max->compared && (own || !best);
     if (keep && !trial_interrupted())
         mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found", t->file_has.path,
-                (long long)most->run.experiment.shape.length);
-    if (most && !keep) {
-        const struct tune_space *space = &most->run.experiment.space;
-        const struct tune_point usual = point_usual(space);
-        *entry = tuned_entry(space, best ? &best->point : &usual, 1, arena_copy(t->arena, says.data));
-        entry->length = most->run.experiment.shape.length;
+                (long long)max->run.experiment.shape.length);
+    if (max && !keep) {
+        const struct tune_space *space = &max->run.experiment.space;
+        const struct tune_point by_default = point_default(space);
+        *entry = tuned_entry(space, best ? &best->point : &by_default, 1, arena_copy(t->arena, says.data));
+        entry->length = max->run.experiment.shape.length;
     }
     text_free(&says);
-    return most && !keep;
+    return max && !keep;
 }
 
 /* SPEC.tuned.yaml, where there is something new to write. */
 static enum status write_tuned(struct tuning *t, const struct outcome *outcome, int count)
 {
-    struct tuned_entry found[MOST_SCHEDULES], all[MOST_SCHEDULES];
+    struct tuned_entry found[MAX_SCHEDULES], all[MAX_SCHEDULES];
     int entries = 0;
     bool measured = false;
     for (int k = 0, next; k < count; k = next) {
         for (next = k; next < count && outcome[next].run.experiment.shape.length == outcome[k].run.experiment.shape.length; next++)
             measured |= outcome[next].measured;
-        if (entries < MOST_SCHEDULES) entries += entry_of(t, outcome + k, next - k, &found[entries]);
+        if (entries < MAX_SCHEDULES) entries += entry_of(t, outcome + k, next - k, &found[entries]);
     }
     const char *path = t->file_has.path;
     if (!measured) mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
@@ -467,7 +467,7 @@ static void say_unsteady(const struct tuning *t, const struct tune_run *run)
 static void say_peak_moved(struct tuning *t)
 {
     struct machine_speed now;
-    if (t->o->quiet || trial_interrupted() || !trial_machine(t->o, t->product->spec->dtype, t->speed.threads, false, &now)) return;
+    if (t->o->quiet || trial_interrupted() || !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now)) return;
     if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
         mention(t->o, "warning",
                 "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
@@ -491,13 +491,13 @@ static enum status write_report(const struct options *o, const struct tune_run *
 
 static bool room_for_all(const struct tuning *t)
 {
-    struct tuned_entry found[MOST_SHAPES], all[MOST_SCHEDULES];
+    struct tuned_entry found[MAX_SHAPES], all[MAX_SCHEDULES];
     int count = 0;
     for (int k = 0; k < t->request.shapes; k++)
         if (count == 0 || found[count - 1].length != t->request.shape[k].length) found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
-    if (tuned_merge(&t->file_has, found, count, all) <= MOST_SCHEDULES) return true;
+    if (tuned_merge(&t->file_has, found, count, all) <= MAX_SCHEDULES) return true;
     complain(t->o, "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, or take some out of it",
-             t->file_has.path, MOST_SCHEDULES);
+             t->file_has.path, MAX_SCHEDULES);
     return false;
 }
 
@@ -505,8 +505,8 @@ static enum status prepare(struct tuning *t)
 {
     enum status status = read_spec_file(t->file, t->o, &t->text);
     if (status != STATUS_DONE) return status;
-    t->product = product_make(t->file, t->o, &status);
-    if (!t->product) return status;
+    t->unit = unit_make(t->file, t->o, &status);
+    if (!t->unit) return status;
     for (int k = 0; k < t->o->targets && !t->target; k++)
         if (target_runs(t->o->target[k])) t->target = t->o->target[k];
     if (!t->target) {
@@ -521,13 +521,13 @@ static enum status prepare(struct tuning *t)
     t->store = store_open(t->request.database, false, t->o, &status);
     if (!t->store) return status;
     int threads = t->request.shape[0].threads;
-    if (!trial_machine(t->o, t->product->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
+    if (!trial_machine(t->o, t->unit->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
     for (int k = 0; k < t->request.shapes; k++)
         if (t->request.shape[k].threads == 0) t->request.shape[k].threads = t->speed.threads;
     const char *compiler = compiler_version(t->arena, t->o);
     if (!compiler) return STATUS_MACHINE;
-    t->experiment = (struct tune_experiment){.spec_name = t->product->spec->name,
-                                             .spec_hash = product_meaning_hash(t->product),
+    t->experiment = (struct tune_experiment){.spec_name = t->unit->spec->name,
+                                             .spec_hash = unit_meaning_hash(t->unit),
                                              .spec_text = t->text.data,
                                              .machine = machine_text(t->arena),
                                              .compiler = compiler,
@@ -539,7 +539,7 @@ static enum status prepare(struct tuning *t)
 static enum status tune(struct tuning *t)
 {
     enum status status = prepare(t);
-    struct outcome *outcome = arena_alloc(t->arena, MOST_SHAPES * sizeof *outcome);
+    struct outcome *outcome = arena_alloc(t->arena, MAX_SHAPES * sizeof *outcome);
     int count = 0;
     if (status != STATUS_DONE) return status;
     mention(t->o, "", "%s, %s; %.1f GFLOP/s and %.1f GB/s at best on %d thread%s", t->experiment.compiler, t->target->name, t->speed.peak / 1e9,
@@ -551,12 +551,12 @@ static enum status tune(struct tuning *t)
         t->trials = t->failures = 0;
         t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
         t->experiment.shape = t->request.shape[t->shape];
-        knob_space(t->product, t->experiment.shape.length, &t->space);
+        knob_space(t->unit, t->experiment.shape.length, &t->space);
         if (!tune_knobs(t->o, &t->space)) return STATUS_USAGE;
         t->in_force = tuned_in_force(&t->file_has, t->experiment.shape.length);
         t->comparable = t->in_force && tuned_point(&t->space, t->in_force, &t->in_force_point);
         t->experiment.space = t->space;
-        t->expected_size = space_points(&t->space) < MOST_EXPECTED ? space_points(&t->space) : MOST_EXPECTED;
+        t->expected_size = space_points(&t->space) < MAX_EXPECTED ? space_points(&t->space) : MAX_EXPECTED;
         t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
         if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
         t->until = begin + share * (1 - FOR_LEADERS);
@@ -638,7 +638,7 @@ int command_tune(const struct options *o)
             trial_guard();
             status = tune(t);
             store_close(t->store);
-            product_free(t->product);
+            unit_free(t->unit);
             text_free(&t->text);
         }
     }

@@ -108,7 +108,7 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
     const char *meaning = spec_meaning_hash(arena, path, source, length, d, &tuned),
                *wanted = spec_meaning_hash(arena, spec, text->data, text->length, unused, &own);
     for (int k = 0; meaning && k < tuned->schedules; k++)
-        if (tuned->schedule[k].knobs > MOST_KNOBS) diagnostics_error(d, tuned->schedule[k].knob[MOST_KNOBS].at, "no spec has so many knobs");
+        if (tuned->schedule[k].knobs > MAX_KNOBS) diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has so many knobs");
     if (diagnostics_flush(d, stderr, o->color) > 0 || !meaning) {
         complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away", path);
         *status = STATUS_INPUT;
@@ -166,7 +166,7 @@ int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, 
         }
         const bool keep = was && (new == count || tuned_length(was) < tuned_length(&found[new]));
         struct tuned_entry *e = &out[n];
-        if (n == MOST_SCHEDULES) return n + 1;
+        if (n == MAX_SCHEDULES) return n + 1;
         *e = keep ? *was : found[new];
         const int64_t before = n ? tuned_length(&out[n - 1]) : 0, halfway = (int64_t)ceil(sqrt((double)before * (double)tuned_length(e)));
         const bool stays = keep && (!e->length || (old > 0 && last == old - 1)) && e->from > out[n > 0 ? n - 1 : 0].from;

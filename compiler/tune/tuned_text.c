@@ -10,11 +10,11 @@
 struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says)
 {
     struct tuned_entry e = {.from = from, .says = says, .knobs = 0};
-    bool usual = true;
-    for (int k = 0; k < s->knobs; k++) usual &= p->at[k] == s->knob[k].usual;
-    for (int k = 0; k < s->knobs && !usual; k++) {
-        /* the usual form at one length need not be that of shorter ones */
-        if (strcmp(s->knob[k].name, "crossover") == 0 && p->at[k] == s->knob[k].usual) continue;
+    bool by_default = true;
+    for (int k = 0; k < s->knobs; k++) by_default &= p->at[k] == s->knob[k].default_at;
+    for (int k = 0; k < s->knobs && !by_default; k++) {
+        /* the default form at one length need not be that of shorter ones */
+        if (strcmp(s->knob[k].name, "crossover") == 0 && p->at[k] == s->knob[k].default_at) continue;
         e.knob[e.knobs].name = s->knob[k].name;
         e.knob[e.knobs++].value = s->knob[k].value[p->at[k]];
     }

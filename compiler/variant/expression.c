@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { INDEX_I, INDEX_J, INDEX_H };
-static const int64_t MOST_CONSTANT = INT64_C(1) << 40;
+static const int64_t MAX_CONSTANT = INT64_C(1) << 40;
 
 /* i * i + j * j + constant */
 struct line {
@@ -25,9 +25,9 @@ static bool add_line(const struct expr *e, int64_t times, struct line *out)
         *(e->integer == INDEX_I ? &out->i : &out->j) += times;
         return true;
     case EXPR_INT:
-        if (e->integer > MOST_CONSTANT || e->integer < -MOST_CONSTANT) return false;
+        if (e->integer > MAX_CONSTANT || e->integer < -MAX_CONSTANT) return false;
         out->constant += times * e->integer;
-        return llabs(out->constant) <= MOST_CONSTANT;
+        return llabs(out->constant) <= MAX_CONSTANT;
     case EXPR_NEG: return add_line(e->arg[0], -times, out);
     case EXPR_ADD: return add_line(e->arg[0], times, out) && add_line(e->arg[1], times, out);
     case EXPR_SUB: return add_line(e->arg[0], times, out) && add_line(e->arg[1], -times, out);
@@ -51,14 +51,14 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
 static const struct expr *compare(struct builder *x, const struct expr *a, const struct expr *b, bool strict)
 {
     struct module *m = x->m;
-    if (a->op == EXPR_ABS && b->op == EXPR_INT && llabs(b->integer) < MOST_CONSTANT) {
+    if (a->op == EXPR_ABS && b->op == EXPR_INT && llabs(b->integer) < MAX_CONSTANT) {
         /* in the expression's own terms: the difference is compared twice */
         struct line l = {0, 0, 0};
-        int64_t most = b->integer - strict;
+        int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
         struct line low = l, high = {-l.i, -l.j, -l.constant}; /* -most <= l, l <= most: both as something + most >= 0 */
-        low.constant += most;
-        high.constant += most;
+        low.constant += max;
+        high.constant += max;
         const struct line *lines[] = {&low, &high};
         const struct expr *both = NULL, *j = build_index_of(x, x->j);
         for (int k = 0; k < 2; k++) { /* the lower bound of j first, as a window has it */

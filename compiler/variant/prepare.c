@@ -8,7 +8,7 @@
 /* ---- preparing q and k: each step makes a new value over the same axes, the last of which is d ---- */
 
 /* Sines are good up to angles of about 10^6 and useless from 10^15 on. */
-static const double MOST_TURN = 1e6;
+static const double MAX_TURN = 1e6;
 
 /* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the pair's other member) sin, with a minus for the first member. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
@@ -19,8 +19,8 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     if (t < 0) t = module_axis(x->m, "t", SIZE_CONSTANT, half);
     double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
     for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)D);
-    if (theta[half - 1] > MOST_TURN && sequence == x->i)
-        diagnostics_error(x->diagnostics, step->at, "rope with base %g turns a pair by %g a position; the most is %g", step->base, theta[half - 1], MOST_TURN);
+    if (theta[half - 1] > MAX_TURN && sequence == x->i)
+        diagnostics_error(x->diagnostics, step->at, "rope with base %g turns a pair by %g a position; the most is %g", step->base, theta[half - 1], MAX_TURN);
     int angles = build_table(x, "rope_theta", t, theta);
     const struct expr *angle = build_mul(x, position, build_operand(x, 0));
     struct ref theta_t = graph_ref(x->g, angles, NULL);

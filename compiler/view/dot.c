@@ -65,7 +65,7 @@ static void add_value(const struct graph *g, int number, struct text *out)
     }
 }
 
-void emit_dot_file(const struct product *p, struct text *out)
+void emit_dot_file(const struct unit *p, struct text *out)
 {
     const struct graph *g = p->graph;
     text_add(out, "// %s.dot, made by attnc %s: %s --emit dot\n", p->spec->name, ATTNC_VERSION, p->command);

@@ -29,7 +29,7 @@ static json_t *shape(const struct graph *g, const struct value *v)
 }
 
 /* The arrays of one operation, q, k, v among the inputs in this order. */
-static json_t *arrays(const struct product *p, enum graph_op op)
+static json_t *arrays(const struct unit *p, enum graph_op op)
 {
     const struct graph *g = p->graph;
     json_t *list = json_array();
@@ -47,7 +47,7 @@ static json_t *arrays(const struct product *p, enum graph_op op)
     return list;
 }
 
-static const struct compilation *linear_form(const struct product *p)
+static const struct compilation *linear_form(const struct unit *p)
 {
     for (int k = 0; k < p->compilations; k++)
         if (p->compilation[k]->linear) return p->compilation[k];
@@ -55,14 +55,14 @@ static const struct compilation *linear_form(const struct product *p)
 }
 
 /* From how many keys on the first target takes the linear form first; 0: it has one form. */
-static int64_t first_linear(const struct product *p)
+static int64_t first_linear(const struct unit *p)
 {
     for (int k = 0; k < p->versions && p->version[k].c->target == p->compilation[0]->target; k++)
         if (p->version[k].c->linear) return k > 0 ? p->version[k].from : 0;
     return 0;
 }
 
-static json_t *algorithm(const struct product *p)
+static json_t *algorithm(const struct unit *p)
 {
     const struct compilation *first = p->compilation[0], *linear = linear_form(p);
     const bool pairs = graph_has_pairs(p->graph);
@@ -85,7 +85,7 @@ static json_t *algorithm(const struct product *p)
     return made;
 }
 
-static json_t *kernels(const struct product *p)
+static json_t *kernels(const struct unit *p)
 {
     json_t *list = json_array();
     for (int k = 0; k < p->compilations; k++) {
@@ -119,7 +119,7 @@ static const char *operation(enum graph_op op)
     return "";
 }
 
-static json_t *graph(const struct product *p)
+static json_t *graph(const struct unit *p)
 {
     const struct graph *g = p->graph;
     json_t *axes = json_array(), *values = json_array();
@@ -145,7 +145,7 @@ static json_t *graph(const struct product *p)
     return made;
 }
 
-static json_t *functions(const struct product *p)
+static json_t *functions(const struct unit *p)
 {
     static const char *const names[] = {"params_size", "params_init", "workspace", "forward", "kernel"};
     json_t *made = json_object();
@@ -154,38 +154,39 @@ static json_t *functions(const struct product *p)
     return made;
 }
 
-/* What is set, or usual, for the first kernel. */
-static json_t *taken(const struct product *p)
+/* What is set, or the default, for the first kernel. */
+static json_t *taken(const struct unit *p)
 {
     json_t *made = json_object();
     struct tune_knob knob;
-    const char *why_not;
+    const char *reason;
     for (int k = 0; k < KNOBS; k++)
-        if (knob_about(&p->usual[0], NULL, 0, k, &knob, &why_not)) json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
+        if (knob_about(&p->defaults[0], NULL, 0, k, &knob, &reason)) json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
     return made;
 }
 
-/* The knobs of the spec, with the values that are usual on the first target for short sequences and for long ones. */
-static json_t *knobs(const struct product *p)
+/* The knobs of the spec, with the values that are the defaults on the first target for short sequences and for long ones. */
+static json_t *knobs(const struct unit *p)
 {
     json_t *list = json_array();
     struct tune_knob knob, far;
-    const char *why_not;
+    const char *reason;
     for (int k = 0; k < KNOBS; k++) {
-        const struct usual *u = &p->usual[0];
-        if (!knob_about(u, u->quadratic, 0, k, &knob, &why_not) || !knob_about(u, u->linear, 0, k, &far, &why_not)) continue;
+        const struct defaults *u = &p->defaults[0];
+        if (!knob_about(u, u->quadratic, 0, k, &knob, &reason) || !knob_about(u, u->linear, 0, k, &far, &reason)) continue;
         const struct knob_row *row = &knob_table[k];
         json_t *values = json_array();
         for (int v = 0; v < knob.values; v++) json_array_append_new(values, json_integer(knob.value[v]));
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", row->name, "says", row->says, "least", (json_int_t)row->low,
-                                              "most", (json_int_t)row->high, "multiple_of", (json_int_t)row->multiple, "usual",
-                                              (json_int_t)knob.value[knob.usual], "usual_linear", (json_int_t)far.value[far.usual], "values", values));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", row->name, "says", row->says, "least", (json_int_t)row->low, "most",
+                                        (json_int_t)row->high, "multiple_of", (json_int_t)row->multiple, "usual", (json_int_t)knob.value[knob.default_at],
+                                        "usual_linear", (json_int_t)far.value[far.default_at], "values", values));
     }
     return list;
 }
 
 /* Which kernel, by its place among the kernels, runs from how many keys on, on its target. */
-static json_t *versions(const struct product *p)
+static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();
     for (int k = 0; k < p->versions; k++) {
@@ -197,7 +198,7 @@ static json_t *versions(const struct product *p)
     return list;
 }
 
-bool emit_json(const struct product *p, struct text *out)
+bool emit_json(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
     long long products, scalars;

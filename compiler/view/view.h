@@ -5,8 +5,8 @@
 #include "../driver/driver.h"
 
 /* NAME.dot, NAME.json (false: no memory) and NAME.py (dot.c, json.c, binding/python.c). */
-void emit_dot_file(const struct product *p, struct text *out);
-bool emit_json(const struct product *p, struct text *out);
+void emit_dot_file(const struct unit *p, struct text *out);
+bool emit_json(const struct unit *p, struct text *out);
 
 /* The name of an array, or "v7". */
 const char *view_name(const struct graph *g, int number);

@@ -29,7 +29,7 @@ static char *read_whole(struct arena *arena, const char *file, size_t *length)
 static const struct loops *loops_of(struct arena *arena, const struct spec *spec, bool linear, struct diagnostics *d)
 {
     struct compilation c = {.spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d, .linear = linear};
-    c.meaning = build_graph(arena, spec, d);
+    c.source = build_graph(arena, spec, d);
     c.graph = build_graph(arena, spec, d);
     return c.graph && passes_run(&c, NULL, NULL) && (!linear || c.features) ? c.loops : NULL;
 }

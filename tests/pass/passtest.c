@@ -108,9 +108,9 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
 static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out, int64_t *count)
 {
     *count = 0;
-    int given = 0, most = p->loops ? p->loops->arrays : p->graph->values;
-    struct tensor *in = arena_alloc(arena, (size_t)most * sizeof *in);
-    for (int k = 0; k < most; k++) {
+    int given = 0, max = p->loops ? p->loops->arrays : p->graph->values;
+    struct tensor *in = arena_alloc(arena, (size_t)max * sizeof *in);
+    for (int k = 0; k < max; k++) {
         const struct array *a = p->loops ? &p->loops->array[k] : NULL;
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
         const struct module *m = p->loops ? p->loops->module : p->graph->module;

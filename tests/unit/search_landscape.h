@@ -121,58 +121,59 @@ static double misled_expected(const struct tune_space *s, const struct tune_poin
 static const struct landscape landscapes[] = {
     {"valley",
      {2,
-      {{.name = "tile_q", .values = 16, .usual = 3, .value = TILES_16},
-       {.name = "tile_k", .values = 20, .usual = 7, .value = {16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 288, 320, 384, 448, 512, 640, 768, 1024}}}},
+      {{.name = "tile_q", .values = 16, .default_at = 3, .value = TILES_16},
+       {.name = "tile_k", .values = 20, .default_at = 7, .value = {16,  32,  48,  64,  80,  96,  112, 128, 160, 192,
+                                                                   224, 256, 288, 320, 384, 448, 512, 640, 768, 1024}}}},
      valley,
      valley_expected,
      0.02},
     {"misled",
-     {2, {{.name = "tile_q", .values = 16, .usual = 3, .value = TILES_16}, {.name = "tile_k", .values = 16, .usual = 7, .value = TILES_16}}},
+     {2, {{.name = "tile_q", .values = 16, .default_at = 3, .value = TILES_16}, {.name = "tile_k", .values = 16, .default_at = 7, .value = TILES_16}}},
      valley,
      misled_expected,
      0.01},
     {"cache",
      {3,
-      {{.name = "tile_q", .values = 12, .usual = 3, .value = TILES_12},
-       {.name = "tile_k", .values = 16, .usual = 5, .value = TILES_16},
-       {.name = "unroll", .values = 4, .usual = 1, .value = {1, 2, 4, 8}}}},
+      {{.name = "tile_q", .values = 12, .default_at = 3, .value = TILES_12},
+       {.name = "tile_k", .values = 16, .default_at = 5, .value = TILES_16},
+       {.name = "unroll", .values = 4, .default_at = 1, .value = {1, 2, 4, 8}}}},
      cache,
      cache_expected,
      0.01},
     {"rugged",
      {3,
-      {{.name = "tile_q", .values = 12, .usual = 5, .value = TILES_12},
-       {.name = "tile_k", .values = 16, .usual = 5, .value = TILES_16},
-       {.name = "chunk", .values = 5, .usual = 2, .value = {128, 256, 512, 1024, 2048}}}},
+      {{.name = "tile_q", .values = 12, .default_at = 5, .value = TILES_12},
+       {.name = "tile_k", .values = 16, .default_at = 5, .value = TILES_16},
+       {.name = "chunk", .values = 5, .default_at = 2, .value = {128, 256, 512, 1024, 2048}}}},
      rugged,
      rugged_expected,
      0.01},
     {"crashing",
      {3,
-      {{.name = "tile_q", .values = 12, .usual = 2, .value = TILES_12},
-       {.name = "tile_k", .values = 12, .usual = 2, .value = TILES_12},
-       {.name = "unroll", .values = 4, .usual = 0, .value = {1, 2, 4, 8}}}},
+      {{.name = "tile_q", .values = 12, .default_at = 2, .value = TILES_12},
+       {.name = "tile_k", .values = 12, .default_at = 2, .value = TILES_12},
+       {.name = "unroll", .values = 4, .default_at = 0, .value = {1, 2, 4, 8}}}},
      crashing,
      crashing_expected,
      0.01},
     {"choices",
      {5,
-      {{.name = "tile_q", .values = 6, .usual = 2, .value = {16, 32, 64, 128, 256, 512}},
-       {.name = "tile_k", .values = 6, .usual = 3, .value = {32, 64, 128, 256, 512, 1024}},
-       {.name = "unroll", .values = 4, .usual = 0, .value = {1, 2, 4, 8}},
-       {.name = "pack", .values = 2, .usual = 0, .value = {0, 1}},
-       {.name = "parallel", .values = 3, .usual = 0, .value = {0, 1, 2}}}},
+      {{.name = "tile_q", .values = 6, .default_at = 2, .value = {16, 32, 64, 128, 256, 512}},
+       {.name = "tile_k", .values = 6, .default_at = 3, .value = {32, 64, 128, 256, 512, 1024}},
+       {.name = "unroll", .values = 4, .default_at = 0, .value = {1, 2, 4, 8}},
+       {.name = "pack", .values = 2, .default_at = 0, .value = {0, 1}},
+       {.name = "parallel", .values = 3, .default_at = 0, .value = {0, 1, 2}}}},
      choices,
      choices_expected,
      0.01},
 };
 enum { landscape_count = sizeof landscapes / sizeof *landscapes };
 
-/* The time without noise over the usual point's. */
+/* The time without noise over the default point's. */
 static double landscape_true(const struct landscape *l, const struct tune_point *p)
 {
-    const struct tune_point usual = point_usual(&l->space);
-    return l->seconds(&l->space, p) / l->seconds(&l->space, &usual);
+    const struct tune_point by_default = point_default(&l->space);
+    return l->seconds(&l->space, p) / l->seconds(&l->space, &by_default);
 }
 
 static double landscape_best(const struct landscape *l)
@@ -202,7 +203,7 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
         const uint32_t what = 4 * (uint32_t)k, which = (uint32_t)seed;
         const double disturbed = landscape_uniform(number, which, 1000000 + what) < 1.0 / 30 ? 1.5 : 1;
         result.sample[k].seconds = 1e-3 * ratio * disturbed * exp(l->noise * landscape_normal(number, which, what));
-        result.sample[k].usual = 1e-3 * exp(l->noise * landscape_normal(number, which, what + 1));
+        result.sample[k].default_seconds = 1e-3 * exp(l->noise * landscape_normal(number, which, what + 1));
     }
     return result;
 }
@@ -213,12 +214,12 @@ static double landscape_search(const struct landscape *l, const char *strategy, 
     const struct search_request request = {.space = &l->space, .seed = seed, .trials = trials, .expected = landscape_expects, .user = (void *)(uintptr_t)l};
     struct search *s = search_open(strategy, &request, o);
     const int64_t points = space_points(&l->space);
-    double *ratio = calloc((size_t)points, sizeof *ratio), chosen = NAN, least = INFINITY;
+    double *ratio = calloc((size_t)points, sizeof *ratio), chosen = NAN, min = INFINITY;
     struct tune_point p;
     int samples;
     bool failed = false;
     for (int64_t k = 0; k < points; k++) ratio[k] = INFINITY;
-    p = point_usual(&l->space);
+    p = point_default(&l->space);
     ratio[point_number(&l->space, &p)] = 1;
     int64_t asked = 0;
     while (s && search_next(s, &p, &samples, &failed)) {
@@ -229,8 +230,8 @@ static double landscape_search(const struct landscape *l, const char *strategy, 
         asked++;
     }
     for (int64_t k = 0; k < points; k++)
-        if (ratio[k] < least) {
-            least = ratio[k];
+        if (ratio[k] < min) {
+            min = ratio[k];
             p = point_of(&l->space, k);
             chosen = landscape_true(l, &p);
         }

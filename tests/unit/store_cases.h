@@ -82,8 +82,8 @@ static inline struct tune_experiment experiment_of(int64_t length)
                                     .target = "x86-64-v4",
                                     .shape = {.batch = 1, .heads = 8, .kv_heads = 2, .length = length, .threads = 2},
                                     .space = {.knobs = 2,
-                                              .knob = {{.name = "tile_q", .says = "queries", .values = 3, .usual = 1, .value = {16, 64, 256}},
-                                                       {.name = "tile_k", .says = "keys", .values = 4, .usual = 0, .value = {-1, 96, 288, INT64_MAX}}}}};
+                                              .knob = {{.name = "tile_q", .says = "queries", .values = 3, .default_at = 1, .value = {16, 64, 256}},
+                                                       {.name = "tile_k", .says = "keys", .values = 4, .default_at = 0, .value = {-1, 96, 288, INT64_MAX}}}}};
 }
 
 static inline struct tune_point point_at(int k)
@@ -91,11 +91,11 @@ static inline struct tune_point point_at(int k)
     return (struct tune_point){{k % 3, k / 3 % 4}};
 }
 
-enum { MOST_SAMPLES = 9 };
+enum { MAX_SAMPLES = 9 };
 /* Whatever number k says: of every status that a finished trial can have. */
 static inline struct tune_result result_of(int k, int samples)
 {
-    static struct tune_sample sample[MOST_SAMPLES];
+    static struct tune_sample sample[MAX_SAMPLES];
     struct tune_result r = {
         .status = (enum tune_status)(TUNE_MEASURED + k % 5), .work = k + 1.0, .peak = k % 2 ? 1e11 : 0, .samples = samples, .sample = sample};
     for (int j = 0; j < samples; j++) sample[j] = (struct tune_sample){(k + 1) * 1e-3 + j * 1e-6, (k + 2) / 3e3 + j * 1e-7};

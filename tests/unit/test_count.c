@@ -28,7 +28,7 @@ static bool make(struct made *m, const char *text, bool linear)
     struct spec *spec = spec_read(m->arena, "test.yaml", text, strlen(text), 0, NULL, d);
     CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
     m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .linear = linear};
-    m->c.meaning = build_graph(m->arena, spec, d);
+    m->c.source = build_graph(m->arena, spec, d);
     m->c.graph = build_graph(m->arena, spec, d);
     bool good = m->c.graph && passes_run(&m->c, NULL, NULL);
     CU_ASSERT_TRUE_FATAL(good && diagnostics_errors(d) == 0);
@@ -87,7 +87,7 @@ static void expect_pairs(const char *name, const char *text)
         struct made m;
         make(&m, text, false);
         struct counts counts = count(&m, 2, 2, lengths[k][0], lengths[k][1]);
-        double expected = pairs_by_points(m.c.meaning, 2, 2, lengths[k][0], lengths[k][1]);
+        double expected = pairs_by_points(m.c.source, 2, 2, lengths[k][0], lengths[k][1]);
         if (!counts.exact || counts.pairs != expected)
             printf("%s, %lld queries and %lld keys: %.0f pairs, not %.0f\n", name, (long long)lengths[k][0], (long long)lengths[k][1], counts.pairs, expected);
         CU_ASSERT_TRUE(counts.exact);
@@ -132,7 +132,7 @@ static void pairs_that_are_too_many(void)
         text_add(&text, SHAPE "mask: %s\n", masks[k]);
         make(&m, text.data, false);
         struct counts counts = count(&m, 1, 1, n, n);
-        double expected = pairs_by_points(m.c.meaning, 1, 1, n, n);
+        double expected = pairs_by_points(m.c.source, 1, 1, n, n);
         CU_ASSERT_FALSE(counts.exact);
         CU_ASSERT_TRUE(fabs(counts.pairs - expected) < 0.05 * expected);
         arena_free(m.arena);

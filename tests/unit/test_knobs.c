@@ -1,4 +1,4 @@
-/* The space of schedules: points and their numbers, what is usual, and the text of a spec with a schedule in it. */
+/* The space of schedules: points and their numbers, defaults, and the text of a spec with a schedule in it. */
 #include "compiler/driver/driver.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/support.h"
@@ -21,23 +21,23 @@ void complain(const struct options *o, const char *format, ...)
 static void test_points(void)
 {
     const struct tune_space s = {.knobs = 3,
-                                 .knob = {{.name = "a", .values = 2, .usual = 1, .value = {1, 5}},
-                                          {.name = "b", .values = 3, .usual = 0, .value = {2, 4, 6}},
-                                          {.name = "c", .values = 4, .usual = 2, .value = {0, 1, 2, 3}}}};
+                                 .knob = {{.name = "a", .values = 2, .default_at = 1, .value = {1, 5}},
+                                          {.name = "b", .values = 3, .default_at = 0, .value = {2, 4, 6}},
+                                          {.name = "c", .values = 4, .default_at = 2, .value = {0, 1, 2, 3}}}};
     CU_ASSERT_EQUAL(space_points(&s), 24);
     for (int64_t k = 0; k < 24; k++) {
         const struct tune_point p = point_of(&s, k);
         CU_ASSERT_EQUAL(point_number(&s, &p), k);
     }
-    const struct tune_point usual = point_usual(&s);
+    const struct tune_point by_default = point_default(&s);
     struct text t = {0};
-    point_text(&s, &usual, &t);
+    point_text(&s, &by_default, &t);
     CU_ASSERT_STRING_EQUAL(t.data, "a=5 b=2 c=2");
     text_free(&t);
-    struct tune_space large = {.knobs = MOST_KNOBS};
-    for (int k = 0; k < MOST_KNOBS; k++) large.knob[k].values = MOST_VALUES;
+    struct tune_space large = {.knobs = MAX_KNOBS};
+    for (int k = 0; k < MAX_KNOBS; k++) large.knob[k].values = MAX_KNOB_VALUES;
     CU_ASSERT_EQUAL(space_points(&large), 36520347436056576); /* 24^12 */
-    for (int k = 0; k < MOST_KNOBS; k++) large.knob[k].values = 1 << 10;
+    for (int k = 0; k < MAX_KNOBS; k++) large.knob[k].values = 1 << 10;
     CU_ASSERT_EQUAL(space_points(&large), INT64_MAX);
 }
 
@@ -46,20 +46,20 @@ static void test_values(void)
     struct tune_knob knob;
     knob_set_values(&knob, 7, 4, (const int64_t[]){9, 7, 3, 9});
     CU_ASSERT_EQUAL(knob.values, 3);
-    CU_ASSERT_EQUAL(knob.usual, 1);
+    CU_ASSERT_EQUAL(knob.default_at, 1);
     CU_ASSERT_EQUAL(knob.value[0], 3);
     CU_ASSERT_EQUAL(knob.value[1], 7);
     CU_ASSERT_EQUAL(knob.value[2], 9);
 }
 
-static struct product *product_of(const char *text, int sets, const char *const *set)
+static struct unit *unit_of(const char *text, int sets, const char *const *set)
 {
     char file[] = "/tmp/attnc_knobs_XXXXXX";
     const int handle = mkstemp(file);
     struct options o = {.quiet = true, .set = set, .sets = sets, .targets = 1, .target = {target_find("x86-64-v4")}, .named_targets = true};
     enum status status = STATUS_MACHINE;
-    struct product *p = NULL;
-    if (handle >= 0 && write(handle, text, strlen(text)) == (ssize_t)strlen(text)) p = product_make(file, &o, &status);
+    struct unit *p = NULL;
+    if (handle >= 0 && write(handle, text, strlen(text)) == (ssize_t)strlen(text)) p = unit_make(file, &o, &status);
     if (handle >= 0) close(handle);
     unlink(file);
     CU_ASSERT_EQUAL_FATAL(status, STATUS_DONE);
@@ -77,23 +77,23 @@ static int find(const struct tune_space *s, const char *name)
     return -1;
 }
 
-static int64_t usual_of(const struct tune_space *s, const char *name)
+static int64_t default_of(const struct tune_space *s, const char *name)
 {
     const int k = find(s, name);
-    return k < 0 ? -1 : s->knob[k].value[s->knob[k].usual];
+    return k < 0 ? -1 : s->knob[k].value[s->knob[k].default_at];
 }
 
-/* Every knob set to what is usual gives the same code as none. */
-static void same_as_usual(const char *text, int64_t keys)
+/* Every knob set to its default gives the same code as none. */
+static void same_as_default(const char *text, int64_t keys)
 {
-    struct product *p = product_of(text, 0, NULL);
+    struct unit *p = unit_of(text, 0, NULL);
     struct tune_space space;
     knob_space(p, keys, &space);
-    const char *set[MOST_KNOBS];
+    const char *set[MAX_KNOBS];
     for (int k = 0; k < space.knobs; k++)
-        set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[space.knob[k].usual]);
-    struct product *q = product_of(text, space.knobs, set);
-    const struct compilation *a = product_choice(p, p->compilation[0]->target, keys), *b = product_choice(q, q->compilation[0]->target, keys);
+        set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[space.knob[k].default_at]);
+    struct unit *q = unit_of(text, space.knobs, set);
+    const struct compilation *a = unit_choice(p, p->compilation[0]->target, keys), *b = unit_choice(q, q->compilation[0]->target, keys);
     struct text s = {0}, t = {0};
     loops_print(a->loops, &s);
     loops_print(b->loops, &t);
@@ -105,53 +105,53 @@ static void same_as_usual(const char *text, int64_t keys)
     struct tune_space again;
     knob_space(q, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
-    for (int k = 0; k < space.knobs; k++) CU_ASSERT_EQUAL(usual_of(&again, space.knob[k].name), space.knob[k].value[space.knob[k].usual]);
+    for (int k = 0; k < space.knobs; k++) CU_ASSERT_EQUAL(default_of(&again, space.knob[k].name), space.knob[k].value[space.knob[k].default_at]);
     text_free(&s);
     text_free(&t);
-    product_free(q);
-    product_free(p);
+    unit_free(q);
+    unit_free(p);
 }
 
-static void test_usual(void)
+static void test_default(void)
 {
-    same_as_usual(soft, 1000);
-    same_as_usual(sketch, 10);
-    same_as_usual(sketch, 100000);
+    same_as_default(soft, 1000);
+    same_as_default(sketch, 10);
+    same_as_default(sketch, 100000);
 }
 
 static void test_space(void)
 {
     struct tune_space space;
-    struct product *p = product_of(soft, 0, NULL);
+    struct unit *p = unit_of(soft, 0, NULL);
     knob_space(p, 4096, &space);
     CU_ASSERT_EQUAL(find(&space, "chunk"), -1);
     CU_ASSERT_EQUAL(find(&space, "crossover"), -1);
-    CU_ASSERT_EQUAL(usual_of(&space, "rows"), 6);
-    product_free(p);
-    p = product_of(sketch, 0, NULL);
+    CU_ASSERT_EQUAL(default_of(&space, "rows"), 6);
+    unit_free(p);
+    p = unit_of(sketch, 0, NULL);
     knob_space(p, 10, &space);
-    CU_ASSERT_EQUAL(usual_of(&space, "crossover"), NEVER);
+    CU_ASSERT_EQUAL(default_of(&space, "crossover"), NEVER);
     knob_space(p, 100000, &space);
-    CU_ASSERT_EQUAL(usual_of(&space, "crossover"), 1);
+    CU_ASSERT_EQUAL(default_of(&space, "crossover"), 1);
     CU_ASSERT(find(&space, "chunk") >= 0);
     for (int k = 0; k < space.knobs; k++)
         for (int v = 1; v < space.knob[k].values; v++) CU_ASSERT(space.knob[k].value[v] > space.knob[k].value[v - 1]);
-    const char *hash = product_meaning_hash(p);
-    struct product *same = product_of(sketch, 2, (const char *const[]){"name=other", "schedule.tile_k=40"}),
-                   *other = product_of(sketch, 1, (const char *const[]){"mask=none"});
-    CU_ASSERT_STRING_EQUAL(product_meaning_hash(same), hash);
-    CU_ASSERT_STRING_NOT_EQUAL(product_meaning_hash(other), hash);
-    product_free(other);
-    product_free(same);
-    product_free(p);
+    const char *hash = unit_meaning_hash(p);
+    struct unit *same = unit_of(sketch, 2, (const char *const[]){"name=other", "schedule.tile_k=40"}),
+                *other = unit_of(sketch, 1, (const char *const[]){"mask=none"});
+    CU_ASSERT_STRING_EQUAL(unit_meaning_hash(same), hash);
+    CU_ASSERT_STRING_NOT_EQUAL(unit_meaning_hash(other), hash);
+    unit_free(other);
+    unit_free(same);
+    unit_free(p);
 }
 
 static void test_entry(void)
 {
-    struct product *p = product_of(sketch, 0, NULL);
+    struct unit *p = unit_of(sketch, 0, NULL);
     struct tune_space space;
     knob_space(p, 100000, &space);
-    struct tune_point point = point_usual(&space);
+    struct tune_point point = point_default(&space);
     CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
     point.at[find(&space, "chunk")]++;
     struct tuned_entry e = tuned_entry(&space, &point, 5, "why");
@@ -159,24 +159,24 @@ static void test_entry(void)
     CU_ASSERT_EQUAL(e.from, 5);
     for (int k = 0; k < e.knobs; k++) CU_ASSERT_STRING_NOT_EQUAL(e.knob[k].name, "crossover");
     /* what an entry leaves out is what its point has: at the length of the space the code is the same */
-    const char *set[2][MOST_KNOBS];
+    const char *set[2][MAX_KNOBS];
     for (int k = 0; k < e.knobs; k++) set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
     for (int k = 0; k < space.knobs; k++)
         set[1][k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[point.at[k]]);
-    struct product *made[2] = {product_of(sketch, e.knobs, set[0]), product_of(sketch, space.knobs, set[1])};
+    struct unit *made[2] = {unit_of(sketch, e.knobs, set[0]), unit_of(sketch, space.knobs, set[1])};
     struct text loops[2] = {{0}, {0}};
-    for (int k = 0; k < 2; k++) loops_print(product_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
+    for (int k = 0; k < 2; k++) loops_print(unit_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
     CU_ASSERT_STRING_EQUAL(loops[0].data, loops[1].data);
-    CU_ASSERT(!product_choice(made[0], made[0]->compilation[0]->target, 10)->linear);
-    CU_ASSERT(product_choice(made[1], made[1]->compilation[0]->target, 10)->linear);
+    CU_ASSERT(!unit_choice(made[0], made[0]->compilation[0]->target, 10)->linear);
+    CU_ASSERT(unit_choice(made[1], made[1]->compilation[0]->target, 10)->linear);
     point.at[find(&space, "crossover")] = 1; /* never */
     e = tuned_entry(&space, &point, 1, NULL);
     CU_ASSERT_EQUAL(e.knobs, space.knobs);
     for (int k = 0; k < 2; k++) {
         text_free(&loops[k]);
-        product_free(made[k]);
+        unit_free(made[k]);
     }
-    product_free(p);
+    unit_free(p);
 }
 
 /* ---- the text ---- */
@@ -229,7 +229,7 @@ static void test_path(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"knobs/points", test_points}, {"knobs/values", test_values}, {"knobs/usual", test_usual},
+    static const struct unit_test tests[] = {{"knobs/points", test_points}, {"knobs/values", test_values}, {"knobs/usual", test_default},
                                              {"knobs/space", test_space},   {"knobs/entry", test_entry},   {"knobs/text", test_text},
                                              {"knobs/path", test_path}};
     return unit_tests_run("knobs", tests, sizeof tests / sizeof *tests);

@@ -59,7 +59,7 @@ static void compile(void)
     graph = graph_parse(arena, meaning, d);
     CU_ASSERT_EQUAL(diagnostics_flush(d, stdout, false), 0);
     CU_ASSERT_FATAL(spec && graph && !graph_verify(graph));
-    struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .meaning = graph, .graph = graph_copy(graph)};
+    struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .source = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
     const struct compilation *const all[] = {&c};
     const struct version version = {.c = &c};

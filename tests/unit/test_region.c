@@ -148,7 +148,7 @@ static void test_sound(void)
 
 struct case_of {
     const char *mask;
-    int64_t n_q, n_k, most, tested; /* keys a query visits on average, at most; of these, how many in tiles that are tested */
+    int64_t n_q, n_k, max, tested; /* keys a query visits on average, at most; of these, how many in tiles that are tested */
 };
 
 /* Windows are widened by a tile of queries; a query that sees everything makes its whole tile do so. */
@@ -200,7 +200,7 @@ static void test_visits(void)
         struct diagnostics *d = diagnostics_new(arena, "visits", text, strlen(text));
         const struct spec *spec = spec_read(arena, "visits.yaml", text, strlen(text), 0, NULL, d);
         struct compilation c = {.spec = spec, .schedule = spec ? spec->schedule : NULL, .target = target_find("x86-64-v3"), .diagnostics = d};
-        c.meaning = c.graph = spec ? build_graph(arena, spec, d) : NULL;
+        c.source = c.graph = spec ? build_graph(arena, spec, d) : NULL;
         struct visits seen = {0, 0, 0};
         bool made = c.graph && passes_run(&c, NULL, NULL);
         CU_ASSERT(made);
@@ -211,7 +211,7 @@ static void test_visits(void)
         CU_ASSERT_TRUE(counted.exact);
         CU_ASSERT_EQUAL((int64_t)counted.pairs, seen.points);
         if ((int64_t)counted.pairs != seen.points) printf("# %s: %lld pairs, counted as %.0f\n", k->mask, (long long)seen.points, counted.pairs);
-        if (seen.points > k->most * k->n_q || seen.tested > k->tested * k->n_q) {
+        if (seen.points > k->max * k->n_q || seen.tested > k->tested * k->n_q) {
             printf("# %s: %lld keys a query, %lld tested\n", k->mask, (long long)(seen.points / k->n_q), (long long)(seen.tested / k->n_q));
             CU_FAIL("more is visited");
         }

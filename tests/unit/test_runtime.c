@@ -322,14 +322,14 @@ static int check(struct attn_problem p)
     return attn_problem_check(&p, 64, 32, &p);
 }
 
-static struct attn_problem usual(void)
+static struct attn_problem by_default(void)
 {
     return (struct attn_problem){.batch = 2, .heads = 6, .kv_heads = 3, .n_q = 10, .n_k = 20};
 }
 
 static void test_problem_strides(void)
 {
-    struct attn_problem p = usual(), filled;
+    struct attn_problem p = by_default(), filled;
     CU_ASSERT_EQUAL_FATAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT(filled.q.row == 64 && filled.q.head == 640 && filled.q.batch == 3840);
     CU_ASSERT(filled.k.row == 64 && filled.k.head == 1280 && filled.k.batch == 3840);
@@ -339,7 +339,7 @@ static void test_problem_strides(void)
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &p), 0); /* in place, and again */
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT_EQUAL(memcmp(&p, &filled, sizeof p), 0);
-    p = usual();
+    p = by_default();
     p.k = (struct attn_strides){.row = 64}; /* one key head for all */
     p.out = (struct attn_strides){.batch = 1920, .head = 32, .row = 192};
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
@@ -348,10 +348,10 @@ static void test_problem_strides(void)
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p.n_q = 1;
     CU_ASSERT_EQUAL(check(p), 0); /* a single row has no stride to be wrong */
-    p = usual();
+    p = by_default();
     p.out = (struct attn_strides){.batch = 1920, .head = 0, .row = 32}; /* heads would overwrite each other */
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
-    p = usual();
+    p = by_default();
     p.v.head = -1;
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p.v = (struct attn_strides){.batch = INT64_MAX, .head = 1, .row = 32};
@@ -382,14 +382,14 @@ static void test_problem_sizes(void)
         {offsetof(struct attn_problem, heads), 0, 0},
     };
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
-        struct attn_problem bad = usual();
+        struct attn_problem bad = by_default();
         memcpy((char *)&bad + row[k].member, &row[k].value, sizeof row[k].value);
         CU_ASSERT_EQUAL(check(bad), row[k].result);
     }
-    struct attn_problem p = usual();
+    struct attn_problem p = by_default();
     p.threads = -1;
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
-    p = usual();
+    p = by_default();
     p.heads = p.kv_heads = 0;
     CU_ASSERT_EQUAL(check(p), 0);
     CU_ASSERT_EQUAL(attn_problem_check(NULL, 64, 64, NULL), ATTN_EPROBLEM);
@@ -404,7 +404,7 @@ static void test_kernel_description(void)
     CU_ASSERT(attn_dtype_size(ATTN_F32) == 4 && attn_dtype_size(ATTN_BF16) == 2 && attn_dtype_size(ATTN_F16) == 2);
     CU_ASSERT(attn_dtype_size(ATTN_F64) == 8 && attn_dtype_size(ATTN_I32) == 4);
     const struct attn_param a = {.rank = 4, .shape = {ATTN_BATCH, ATTN_HEADS, ATTN_KV_HEADS, ATTN_N_Q}}, b = {.rank = 2, .shape = {ATTN_N_K, 5}};
-    struct attn_problem p = usual();
+    struct attn_problem p = by_default();
     int64_t shape[4];
     attn_param_shape(&a, &p, shape);
     CU_ASSERT(shape[0] == 2 && shape[1] == 6 && shape[2] == 3 && shape[3] == 10);

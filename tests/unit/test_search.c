@@ -26,11 +26,11 @@ static const struct landscape *landscape_called(const char *name)
 
 /* ---- what a search asks for ---- */
 
-enum { MOST_ASKED = 5000 };
+enum { MAX_ASKED = 5000 };
 struct asked {
     int count;
-    int64_t number[MOST_ASKED];
-    int samples[MOST_ASKED];
+    int64_t number[MAX_ASKED];
+    int samples[MAX_ASKED];
 };
 
 /* With answers of the landscape; `broken` points crash whatever they are. */
@@ -43,7 +43,7 @@ static void ask_all(const struct landscape *l, const char *name, const struct se
     int samples;
     a->count = 0;
     while (search_next(s, &p, &samples, &failed)) {
-        CU_ASSERT_FATAL(a->count < MOST_ASKED);
+        CU_ASSERT_FATAL(a->count < MAX_ASKED);
         a->number[a->count] = point_number(request->space, &p);
         a->samples[a->count++] = samples;
         struct tune_result result = {.status = TUNE_REFUSED};
@@ -68,13 +68,13 @@ static bool same(const struct asked *a, const struct asked *b)
            memcmp(a->samples, b->samples, count * sizeof *a->samples) == 0;
 }
 
-/* Within the space, never the usual point, and a point again only with more samples, or never. */
+/* Within the space, never the default point, and a point again only with more samples, or never. */
 static void expect_proper(const struct tune_space *space, const struct asked *a, bool again)
 {
-    const struct tune_point usual = point_usual(space);
+    const struct tune_point by_default = point_default(space);
     int wrong = 0, repeated = 0;
     for (int k = 0; k < a->count; k++) {
-        wrong += a->number[k] < 0 || a->number[k] >= space_points(space) || a->number[k] == point_number(space, &usual) || a->samples[k] < 1;
+        wrong += a->number[k] < 0 || a->number[k] >= space_points(space) || a->number[k] == point_number(space, &by_default) || a->samples[k] < 1;
         for (int j = 0; j < k; j++) repeated += a->number[j] == a->number[k] && (!again || a->samples[j] >= a->samples[k]);
     }
     CU_ASSERT_EQUAL(wrong, 0);
@@ -165,11 +165,11 @@ static void test_limits(void)
 static void test_small_spaces(void)
 {
     static const struct landscape small[] = {{"one", {1, {{.name = "tile_q", .values = 1, .value = {64}}}}, valley, valley_expected, 0.02},
-                                             {"two", {1, {{.name = "pack", .values = 2, .usual = 1, .value = {0, 1}}}}, valley, valley_expected, 0.02},
+                                             {"two", {1, {{.name = "pack", .values = 2, .default_at = 1, .value = {0, 1}}}}, valley, valley_expected, 0.02},
                                              {"none", {0}, valley, valley_expected, 0.02},
                                              {"six",
                                               {3,
-                                               {{.name = "tile_q", .values = 3, .usual = 1, .value = {16, 32, 64}},
+                                               {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
                                                 {.name = "tile_k", .values = 1, .value = {64}},
                                                 {.name = "pack", .values = 2, .value = {0, 1}}}},
                                               valley,
@@ -235,10 +235,10 @@ static void test_all_fail(void)
 static void test_large_space(void)
 {
     static struct asked a, b;
-    struct landscape large = {"large", {MOST_KNOBS, {{.name = "", .values = 0}}}, valley, valley_expected, 0.02};
-    for (int k = 0; k < MOST_KNOBS; k++) {
-        large.space.knob[k] = (struct tune_knob){.name = "knob", .values = MOST_VALUES, .usual = 5};
-        for (int v = 0; v < MOST_VALUES; v++) large.space.knob[k].value[v] = 16 * (v + 1);
+    struct landscape large = {"large", {MAX_KNOBS, {{.name = "", .values = 0}}}, valley, valley_expected, 0.02};
+    for (int k = 0; k < MAX_KNOBS; k++) {
+        large.space.knob[k] = (struct tune_knob){.name = "knob", .values = MAX_KNOB_VALUES, .default_at = 5};
+        for (int v = 0; v < MAX_KNOB_VALUES; v++) large.space.knob[k].value[v] = 16 * (v + 1);
     }
     for (int s = 0; search_names[s]; s++) {
         const struct search_request request = request_of(&large, 1, 60);
@@ -317,7 +317,7 @@ static void test_near_in_large_space(void)
 {
     struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};
     for (int k = 0; k < large.space.knobs; k++) {
-        large.space.knob[k] = (struct tune_knob){.name = "knob", .values = 12, .usual = 2};
+        large.space.knob[k] = (struct tune_knob){.name = "knob", .values = 12, .default_at = 2};
         for (int v = 0; v < 12; v++) large.space.knob[k].value[v] = INT64_C(16) << v / 2 | (v % 2 ? INT64_C(8) << v / 2 : 0);
     }
     const double best = landscape_best(&large);
@@ -326,13 +326,13 @@ static void test_near_in_large_space(void)
         double off; /* at most, or for chance at least */
     } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
     for (int s = 0; s < 3; s++) {
-        double sum = 0, most = 0;
+        double sum = 0, max = 0;
         for (uint64_t seed = 1; seed <= 3; seed++) {
             const double off = landscape_search(&large, expected[s].name, seed, 200, &options) / best - 1;
             sum += off;
-            most = fmax(most, off);
+            max = fmax(max, off);
         }
-        CU_ASSERT(s < 2 ? most <= expected[s].off : sum / 3 > expected[s].off);
+        CU_ASSERT(s < 2 ? max <= expected[s].off : sum / 3 > expected[s].off);
     }
 }
 

@@ -29,7 +29,8 @@ void complain(const struct options *o, const char *format, ...)
 
 static const struct options options;
 static const struct tune_space space = {
-    2, {{.name = "tile_q", .values = 3, .usual = 1, .value = {16, 32, 64}}, {.name = "tile_k", .values = 4, .usual = 2, .value = {64, 128, 288, 512}}}};
+    2,
+    {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}}, {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
 
 /* Runs a command to the end of its search, every point measured with a ratio of its number / 10 + 1; what it asked for, one line each. */
 struct outcome {

@@ -65,7 +65,7 @@ static struct tune_trial trial_of(int k, enum tune_status status, double ratio, 
 static void test_best(void)
 {
     struct tune_trial trial[] = {
-        trial_of(1, TUNE_MEASURED, 0.5, 0.1),   /* the usual point */
+        trial_of(1, TUNE_MEASURED, 0.5, 0.1),   /* the default point */
         trial_of(0, TUNE_WRONG, 0.1, 0.01),     /* fast and wrong */
         trial_of(2, TUNE_MEASURED, 0.7, 0.31),  /* fast in the middle, but not beyond noise */
         trial_of(3, TUNE_MEASURED, 0.6, 0.01),  /* luck: corrected below */
@@ -79,10 +79,10 @@ static void test_best(void)
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[7]);
     run.trials = 3;
     CU_ASSERT_PTR_NULL(run_best(&run));
-    CU_ASSERT_EQUAL(run_usual(&run), 2);
+    CU_ASSERT_EQUAL(run_default_seconds(&run), 2);
     run.trials = 0;
     CU_ASSERT_PTR_NULL(run_best(&run));
-    CU_ASSERT(isinf(run_usual(&run)));
+    CU_ASSERT(isinf(run_default_seconds(&run)));
 }
 
 /* ---- rows ---- */
@@ -132,7 +132,7 @@ static bool same_experiment(const struct tune_experiment *a, const struct tune_e
     for (size_t k = 0; k < sizeof x / sizeof *x; k++) same &= strcmp(x[k], y[k]) == 0;
     for (int k = 0; k < a->space.knobs && same; k++) {
         const struct tune_knob *p = &a->space.knob[k], *q = &b->space.knob[k];
-        same &= strcmp(p->name, q->name) == 0 && strcmp(p->says, q->says) == 0 && p->values == q->values && p->usual == q->usual;
+        same &= strcmp(p->name, q->name) == 0 && strcmp(p->says, q->says) == 0 && p->values == q->values && p->default_at == q->default_at;
         same &= memcmp(p->value, q->value, sizeof p->value) == 0;
     }
     return same && a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads && a->shape.kv_heads == b->shape.kv_heads &&
@@ -223,7 +223,7 @@ static void test_resume(void)
     changed[6].shape.kv_heads++;
     changed[7].shape.threads++;
     changed[8].space.knob[1].value[3]--;
-    changed[9].space.knob[0].usual = 2;
+    changed[9].space.knob[0].default_at = 2;
     changed[10].space.knob[0].name = "tile";
     changed[11].space.knobs = 1;
     for (int k = 0; k < 12; k++) {
@@ -744,21 +744,21 @@ static void test_export(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(top);
     free(text);
     const char *seed, *name, *why, *target, *knob;
-    double length, usual, value, schedule, ratio, low, work, seconds;
+    double length, by_default, value, schedule, ratio, low, work, seconds;
     json_t *none, *samples;
     CU_ASSERT_EQUAL(json_unpack_ex(top, &error, 0, "{s:[{s:s, s:{s:s}, s:s, s:{s:F}, s:[{s:s, s:F, s:[F]}], s:i}]}", "runs", "seed", &seed, "spec", "name",
-                                   &name, "target", &target, "shape", "length", &length, "space", "name", &knob, "usual", &usual, "values", &value, "best",
+                                   &name, "target", &target, "shape", "length", &length, "space", "name", &knob, "usual", &by_default, "values", &value, "best",
                                    &(int){0}),
                     0);
     CU_ASSERT(strcmp(seed, "18446744073709551615") == 0 && strcmp(name, "softmax") == 0 && strcmp(target, "x86-64-v4") == 0 && length == 4096);
-    CU_ASSERT(strcmp(knob, "tile_q") == 0 && usual == 64 && value == 16);
+    CU_ASSERT(strcmp(knob, "tile_q") == 0 && by_default == 64 && value == 16);
     json_t *trials = json_object_get(json_array_get(json_object_get(top, "runs"), 0), "trials");
     CU_ASSERT_EQUAL(json_array_size(trials), 3);
     CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 1), "{s:{s:F}, s:F, s:F, s:F, s:o, s:o}", "schedule", "tile_k", &schedule, "ratio", &ratio, "ratio_low",
                                 &low, "work_flops", &work, "bytes", &none, "samples", &samples),
                     0);
     CU_ASSERT(schedule == 96 && ratio == 0.75 && low == 0.625 && work == 2e9 && json_is_null(none) && json_array_size(samples) == 3);
-    CU_ASSERT(json_unpack(json_array_get(samples, 2), "{s:F, s:F}", "seconds", &seconds, "usual", &usual) == 0 && seconds == 1.75 && usual == 2);
+    CU_ASSERT(json_unpack(json_array_get(samples, 2), "{s:F, s:F}", "seconds", &seconds, "usual", &by_default) == 0 && seconds == 1.75 && by_default == 2);
     CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 2), "{s:s, s:o}", "why", &why, "ratio", &none), 0);
     CU_ASSERT(strcmp(why, "signal 11, \"?") == 0 && json_is_null(none));
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_array_get(json_object_get(top, "runs"), 0), "best")), 103);

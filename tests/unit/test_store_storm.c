@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 
 static unsigned noise = 1;
-/* Below `most`: the same in every run of the test. */
-static unsigned draw(unsigned most)
+/* Below `max`: the same in every run of the test. */
+static unsigned draw(unsigned max)
 {
     noise = noise * 1664525u + 1013904223u;
-    return (noise >> 8) % most;
+    return (noise >> 8) % max;
 }
 
 /* ---- writers, and what they say is finished ---- */
@@ -43,7 +43,7 @@ static _Noreturn void write_trials(const char *file, int first, int out)
         usleep(500); /* as if to measure: who never leaves the lock alone starves the others */
         const struct tune_point p = point_at(k);
         if (!store_begin(s, run, &p, &e.space, &trial)) _exit(2);
-        for (int samples = k % 3 ? MOST_SAMPLES : 2; samples <= MOST_SAMPLES; samples += MOST_SAMPLES - 2) {
+        for (int samples = k % 3 ? MAX_SAMPLES : 2; samples <= MAX_SAMPLES; samples += MAX_SAMPLES - 2) {
             const struct tune_result r = result_of(k, samples);
             const struct report report = {trial, k, samples};
             if (!store_finish(s, trial, &r)) _exit(3);
@@ -152,7 +152,7 @@ static void test_storm(void)
         const struct tune_point p = point_at(number);
         const struct tune_result wanted = result_of(number, t->result.samples);
         if (!same_result(&t->result, &wanted) || memcmp(p.at, t->point.at, 2 * sizeof *p.at) != 0) lost++;
-        if (t->result.samples != MOST_SAMPLES && t->result.samples != 2) lost++;
+        if (t->result.samples != MAX_SAMPLES && t->result.samples != 2) lost++;
     }
     CU_ASSERT_EQUAL(lost, 0);
     CU_ASSERT(running <= KILLS + 1);
@@ -256,7 +256,7 @@ static int fill_up(const char *file, void (*make_room)(void))
     int k = 0;
     for (; k < 100000; k++) {
         const struct tune_point p = point_at(k);
-        const struct tune_result r = result_of(k, MOST_SAMPLES);
+        const struct tune_result r = result_of(k, MAX_SAMPLES);
         if (!store_begin(s, run, &p, &e.space, &trial) || !store_finish(s, trial, &r)) break;
     }
     if (k == 0 || k == 100000) return 2;
@@ -266,12 +266,12 @@ static int fill_up(const char *file, void (*make_room)(void))
     if (store_runs(s, "softmax", arena, &runs) != 1) return 4;
     if (runs->trials != k && runs->trials != k + 1) return 5;
     for (int t = 0; t < runs->trials; t++) {
-        const struct tune_result wanted = result_of(t, MOST_SAMPLES);
+        const struct tune_result wanted = result_of(t, MAX_SAMPLES);
         if (t < k ? !same_result(&runs->trial[t].result, &wanted) : runs->trial[t].result.status != TUNE_RUNNING) return 6;
     }
     make_room();
     const struct tune_point p = point_at(k);
-    const struct tune_result r = result_of(k, MOST_SAMPLES);
+    const struct tune_result r = result_of(k, MAX_SAMPLES);
     if (!store_begin(s, run, &p, &e.space, &trial) || !store_finish(s, trial, &r)) return 7;
     arena_free(arena);
     store_close(s);

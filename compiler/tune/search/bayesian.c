@@ -12,10 +12,10 @@
 #include <string.h>
 
 /* Points that are weighed, and neighbours of good ones beyond these; those of which the process knows; and on how many its parameters are fitted. */
-enum { POOL = 2048, NEIGHBOURS = 1024, MOST_SEEN = 320, MOST_FITTED = 80, PARAMETERS = MOST_KNOBS + 2 };
+enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
-    int index; /* in the pool; -1: the usual point */
+    int index; /* in the pool; -1: the default point */
     int64_t number;
     double score, low; /* log of the ratio, and of the low end of its interval; infinity: failed */
     double noise; /* variance of the score, by its samples */
@@ -24,32 +24,32 @@ struct seen {
 /* What the parameters, which are logarithms, stand for. */
 struct kernel {
     int knobs;
-    double steepness[MOST_KNOBS], noise, slope;
+    double steepness[MAX_KNOBS], noise, slope;
 };
 struct model {
     struct search_request request;
     struct search_pool pool;
-    double (*place)[MOST_KNOBS + 1]; /* of the pool's points: every knob from 0 to 1, then what is expected */
-    double usual_place[MOST_KNOBS + 1];
+    double (*place)[MAX_KNOBS + 1]; /* of the pool's points: every knob from 0 to 1, then what is expected */
+    double default_place[MAX_KNOBS + 1];
     double expected_mean, expected_worst, expected_deviation; /* in the pool */
     bool *asked;
-    int64_t usual;
+    int64_t by_default;
     int64_t explored; /* the point whose neighbours are in the pool */
     int design, turns, idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
     int64_t trials;
-    struct seen seen[MOST_SEEN];
+    struct seen seen[MAX_SEEN];
     int count;
 
     /* The process: how many points it was fitted to, and the log of its scale along every knob, of its noise, of the weight of what is expected. */
     int fitted;
     double parameter[PARAMETERS];
     struct kernel kernel;
-    double (*factor)[MOST_SEEN]; /* Cholesky's, of the first `rows` points */
-    double (*tried)[MOST_SEEN];  /* the same with parameters that are tried */
-    double (*reach)[MOST_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
+    double (*factor)[MAX_SEEN]; /* Cholesky's, of the first `rows` points */
+    double (*tried)[MAX_SEEN];  /* the same with parameters that are tried */
+    double (*reach)[MAX_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
     int rows;
-    double value[MOST_SEEN], weight[MOST_SEEN]; /* scores as the process sees them; the factor's inverse times these */
-    double works[MOST_SEEN], share;             /* the same of 1 for points that can be measured and 0 for others, less their mean */
+    double value[MAX_SEEN], weight[MAX_SEEN]; /* scores as the process sees them; the factor's inverse times these */
+    double works[MAX_SEEN], share;             /* the same of 1 for points that can be measured and 0 for others, less their mean */
     double mean, deviation, variance;           /* of the scores; of the process in these units */
     int now; /* the point that was asked for */
 };
@@ -74,17 +74,17 @@ static double covariance(const struct kernel *kernel, const double *a, const dou
         square += d * d;
     }
     const double r = sqrt(5 * square);
-    return (1 + r + r * r / 3) * exp(-r) + kernel->slope * a[MOST_KNOBS] * b[MOST_KNOBS] + 0.25;
+    return (1 + r + r * r / 3) * exp(-r) + kernel->slope * a[MAX_KNOBS] * b[MAX_KNOBS] + 0.25;
 }
 
 static const double *place_of(const struct model *m, int seen)
 {
     const int index = m->seen[seen].index;
-    return index < 0 ? m->usual_place : m->place[index];
+    return index < 0 ? m->default_place : m->place[index];
 }
 
 /* Row `n` of the factor of the points chosen[0..n], or with NULL of the first ones; false: rounding has eaten the pivot. */
-static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MOST_SEEN], const int *chosen, int n)
+static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN], const int *chosen, int n)
 {
     const double *place = place_of(m, chosen ? chosen[n] : n);
     for (int j = 0; j <= n; j++) {
@@ -104,7 +104,7 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
    counts as just bad. So does what failed, but mildly: the best points often lie beside those that do not fit, and `works` keeps away from these. */
 static void see(struct model *m)
 {
-    double sorted[MOST_SEEN] = {0};
+    double sorted[MAX_SEEN] = {0};
     int measured = 0;
     for (int k = 0; k < m->count; k++) {
         const double score = m->seen[k].score;
@@ -113,7 +113,7 @@ static void see(struct model *m)
         for (; at > 0 && sorted[at - 1] > score; at--) sorted[at] = sorted[at - 1];
         sorted[at] = score;
     }
-    const double best = sorted[0]; /* the usual point is always there */
+    const double best = sorted[0]; /* the default point is always there */
     double bad = best + 2.5 * (sorted[measured / 2] - best);
     if (bad < best + 0.1) bad = best + 0.1;
     const double failed = 0.5 * (sorted[measured / 2] < bad ? sorted[measured / 2] + bad : 2 * bad);
@@ -137,10 +137,10 @@ static void prior(const struct model *m, int k, double *about, double *within)
 }
 
 /* The log of the density of the parameters, given the chosen scores: the variance of the process is at its best value. */
-static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n, double (*factor)[MOST_SEEN])
+static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n, double (*factor)[MAX_SEEN])
 {
     const struct kernel kernel = kernel_of(m, parameter);
-    double sum = 0, logs = 0, weight[MOST_FITTED];
+    double sum = 0, logs = 0, weight[MAX_FITTED];
     for (int i = 0; i < n; i++) {
         if (!factor_row(m, &kernel, factor, chosen, i)) return -INFINITY;
         double w = m->value[chosen[i]];
@@ -169,12 +169,12 @@ static int by_value(const void *a, const void *b)
 /* Steps along every parameter for as long as they help. Where there are too many points, the better half of those it uses is the best. */
 static void fit(struct model *m)
 {
-    double(*factor)[MOST_SEEN] = m->tried;
-    const struct seen *order[MOST_SEEN];
-    int chosen[MOST_FITTED], n = 0;
+    double(*factor)[MAX_SEEN] = m->tried;
+    const struct seen *order[MAX_SEEN];
+    int chosen[MAX_FITTED], n = 0;
     for (int k = 0; k < m->count; k++) order[k] = &m->seen[k];
     qsort(order, (size_t)m->count, sizeof(const struct seen *), by_value);
-    const int best = m->count <= MOST_FITTED ? m->count : MOST_FITTED / 2, rest = MOST_FITTED - best;
+    const int best = m->count <= MAX_FITTED ? m->count : MAX_FITTED / 2, rest = MAX_FITTED - best;
     for (int k = 0; k < best; k++) chosen[n++] = (int)(order[k] - m->seen);
     for (int k = 0; n < m->count && k < rest; k++) chosen[n++] = (int)(order[best + (int64_t)k * (m->count - best) / rest] - m->seen);
 
@@ -254,7 +254,7 @@ static double improvement(double best, double mean, double deviation)
 /* The score to be beaten: the least that the process believes of the points it has seen, `luck` being the part of its noise that is of the samples. */
 static double target(const struct model *m, double luck)
 {
-    double inverse[MOST_SEEN], best = INFINITY;
+    double inverse[MAX_SEEN], best = INFINITY;
     for (int i = m->count - 1; i >= 0; i--) {
         double sum = m->weight[i];
         for (int k = i + 1; k < m->count; k++) sum -= m->factor[k][i] * inverse[k];
@@ -276,7 +276,7 @@ static int most_promising(struct model *m, double *gain)
     luck /= m->deviation * m->deviation;
     if (luck > noise) luck = noise;
     const double lasting = noise - luck, best = target(m, luck / m->variance);
-    static const double LEAST_CHANCE = 0.02;
+    static const double MIN_CHANCE = 0.02;
     int chosen = -1;
     *gain = -1;
     for (int p = 0; p < m->pool.count; p++) {
@@ -287,7 +287,7 @@ static int most_promising(struct model *m, double *gain)
             works += m->reach[p][k] * m->works[k];
             left -= m->reach[p][k] * m->reach[p][k];
         }
-        const double chance = fmin(fmax(works, LEAST_CHANCE), 1), deviation = sqrt(fmax(left, 0) * m->variance + lasting);
+        const double chance = fmin(fmax(works, MIN_CHANCE), 1), deviation = sqrt(fmax(left, 0) * m->variance + lasting);
         const double expected = chance * chance * improvement(best, mean, deviation) * m->deviation;
         if (chosen < 0 || expected > *gain) {
             chosen = p;
@@ -353,22 +353,22 @@ static void place_point(const struct model *m, int64_t number, double *place)
 static void place_expected(const struct model *m, double expected, double *place)
 {
     if (expected == INFINITY) expected = m->expected_worst;
-    place[MOST_KNOBS] = m->expected_deviation > 1e-9 ? (expected - m->expected_mean) / m->expected_deviation : 0;
+    place[MAX_KNOBS] = m->expected_deviation > 1e-9 ? (expected - m->expected_mean) / m->expected_deviation : 0;
 }
 
 static void place_pool(struct model *m)
 {
     const int count = m->pool.count;
-    double most = -INFINITY, sum = 0, squares = 0;
+    double max = -INFINITY, sum = 0, squares = 0;
     int some = 0;
     for (int p = 0; p < count; p++) {
         if (m->pool.expected[p] == INFINITY) continue;
-        most = fmax(most, m->pool.expected[p]);
+        max = fmax(max, m->pool.expected[p]);
         sum += m->pool.expected[p];
         some++;
     }
     if (some > 0) {
-        m->expected_worst = most;
+        m->expected_worst = max;
         m->expected_mean = sum / some;
         for (int p = 0; p < count; p++) {
             const double off = m->pool.expected[p] - m->expected_mean;
@@ -398,7 +398,7 @@ static void add_neighbours(struct model *m)
         point.at[knob] += step % 2 ? 1 : -1;
         if (point.at[knob] < 0 || point.at[knob] >= space->knob[knob].values) continue;
         const int64_t number = point_number(space, &point);
-        bool known = number == m->usual;
+        bool known = number == m->by_default;
         for (int k = 0; k < p && !known; k++) known = m->pool.number[k] == number;
         if (known) continue;
         m->pool.number[p] = number;
@@ -423,18 +423,18 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     m->place = arena_alloc(arena, (count + 1) * sizeof *m->place);
     m->asked = arena_alloc(arena, (count + 1) * sizeof *m->asked);
     memset(m->asked, 0, (count + 1) * sizeof *m->asked);
-    m->factor = arena_alloc(arena, MOST_SEEN * sizeof *m->factor);
-    m->tried = arena_alloc(arena, MOST_FITTED * sizeof *m->tried);
+    m->factor = arena_alloc(arena, MAX_SEEN * sizeof *m->factor);
+    m->tried = arena_alloc(arena, MAX_FITTED * sizeof *m->tried);
     m->reach = arena_alloc(arena, (count + 1) * sizeof *m->reach);
-    const struct tune_point point = point_usual(request->space);
-    m->usual = point_number(request->space, &point);
+    const struct tune_point point = point_default(request->space);
+    m->by_default = point_number(request->space, &point);
     m->explored = -1;
     place_pool(m);
-    place_point(m, m->usual, m->usual_place);
-    place_expected(m, search_expected(request, m->usual), m->usual_place);
+    place_point(m, m->by_default, m->default_place);
+    place_expected(m, search_expected(request, m->by_default), m->default_place);
     m->design = 2 * request->space->knobs + 4;
     if (request->trials > 0 && m->design > request->trials / 3) m->design = (int)(request->trials / 3);
-    m->seen[m->count++] = (struct seen){.index = -1, .number = m->usual, .sure = true};
+    m->seen[m->count++] = (struct seen){.index = -1, .number = m->by_default, .sure = true};
     for (int k = 0; k < PARAMETERS; k++) {
         double within;
         prior(m, k, &m->parameter[k], &within);
@@ -458,7 +458,7 @@ static struct seen *unsure(struct model *m, bool rivals)
 static enum search_answer model_next(void *state, struct tune_point *point, int *samples)
 {
     enum { PATIENCE = 10 };
-    static const double LEAST_GAIN = 0.001;
+    static const double MIN_GAIN = 0.001;
     struct model *m = state;
     const bool ending = m->request.trials > 0 && m->trials >= m->request.trials - m->request.trials / 12;
     struct seen *again = m->turns >= m->design || ending ? unsure(m, ending) : NULL;
@@ -474,7 +474,7 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
         double gain;
         add_neighbours(m);
         chosen = most_promising(m, &gain);
-        m->idle = gain < LEAST_GAIN ? m->idle + 1 : 0;
+        m->idle = gain < MIN_GAIN ? m->idle + 1 : 0;
         if (m->request.trials <= 0 && m->idle >= PATIENCE) return SEARCH_OVER;
     }
     if (chosen < 0) return SEARCH_OVER;
@@ -489,8 +489,8 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
 /* Every other one of the worse half: what is left still covers where they were. */
 static void forget(struct model *m)
 {
-    const struct seen *order[MOST_SEEN];
-    struct seen kept[MOST_SEEN];
+    const struct seen *order[MAX_SEEN];
+    struct seen kept[MAX_SEEN];
     int count = 0;
     for (int k = 0; k < m->count; k++) order[k] = &m->seen[k];
     qsort(order, (size_t)m->count, sizeof(const struct seen *), by_value);
@@ -507,7 +507,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
     const int64_t number = point_number(m->request.space, point);
     int k = 0;
     while (k < m->count && m->seen[k].number != number) k++;
-    if (k == MOST_SEEN) {
+    if (k == MAX_SEEN) {
         forget(m);
         k = m->count;
     }
@@ -523,9 +523,9 @@ static void model_tell(void *state, const struct tune_point *point, const struct
     }
     /* Of the median of so many, if they were normal. */
     double sum = 0, squares = 0;
-    for (int s = 0; s < result->samples; s++) sum += log(result->sample[s].seconds / result->sample[s].usual) / result->samples;
+    for (int s = 0; s < result->samples; s++) sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;
     for (int s = 0; s < result->samples; s++) {
-        const double off = log(result->sample[s].seconds / result->sample[s].usual) - sum;
+        const double off = log(result->sample[s].seconds / result->sample[s].default_seconds) - sum;
         squares += off * off;
     }
     seen->noise = result->samples > 1 && isfinite(squares) ? 1.57 * squares / (result->samples - 1) / result->samples : 0;

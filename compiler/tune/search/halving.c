@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { POOL = 4096, LEAST_TRIALS = 64 };
+enum { POOL = 4096, MIN_TRIALS = 64 };
 
 /* A point that was looked at, or is to be. */
 struct look {
@@ -23,7 +23,7 @@ struct halving {
     struct search_pool pool;
     int ranked, drawn, turns; /* how far the cost model's order of the pool has been used, and a random one; whose turn it is */
     int64_t left;             /* trials */
-    struct look *look;        /* all points that were looked at, and the usual one */
+    struct look *look;        /* all points that were looked at, and the default one */
     int looks;
     struct look *round; /* those that stay, then new ones */
     int size, at;
@@ -131,13 +131,13 @@ static void *halving_open(struct arena *arena, const struct search_request *requ
     struct halving *h = arena_alloc(arena, sizeof *h);
     *h = (struct halving){.request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
     /* Every point may be looked at by all three numbers of samples. */
-    const int64_t most = INT64_C(3) * h->pool.count + 1;
-    if (h->left <= 0) h->left = h->pool.count / 4 > LEAST_TRIALS ? h->pool.count / 4 : LEAST_TRIALS;
-    if (h->left > most) h->left = most;
+    const int64_t max = INT64_C(3) * h->pool.count + 1;
+    if (h->left <= 0) h->left = h->pool.count / 4 > MIN_TRIALS ? h->pool.count / 4 : MIN_TRIALS;
+    if (h->left > max) h->left = max;
     h->look = arena_alloc(arena, (size_t)(h->left + 1) * sizeof *h->look);
     h->round = arena_alloc(arena, (size_t)(h->left + 1) * sizeof *h->round);
-    const struct tune_point usual = point_usual(request->space);
-    h->look[h->looks++] = (struct look){point_number(request->space, &usual), 0, 0, SURE_SAMPLES};
+    const struct tune_point by_default = point_default(request->space);
+    h->look[h->looks++] = (struct look){point_number(request->space, &by_default), 0, 0, SURE_SAMPLES};
     return h;
 }
 

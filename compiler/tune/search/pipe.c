@@ -37,7 +37,7 @@ const char pipe_help[] =
     "and ends. What it writes to standard error is shown. Where time is up before that, its standard input ends, and it is killed a second later.\n"
     "A command that ends without this line, writes anything else, or asks for more than `trials` points is an error.\n";
 
-enum { MOST_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };
+enum { MAX_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };
 
 struct pipe_search {
     struct search_request request;
@@ -70,11 +70,11 @@ static bool start(struct pipe_search *x, const char *command)
     }
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t mask, usual;
+    sigset_t mask, by_default;
     sigemptyset(&mask);
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGPIPE);
-    sigaddset(&usual, SIGCHLD);
+    sigemptyset(&by_default);
+    sigaddset(&by_default, SIGPIPE);
+    sigaddset(&by_default, SIGCHLD);
     char *const argument[] = {(char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", (char *)(uintptr_t)command, NULL};
     int error = posix_spawn_file_actions_init(&files);
     if (!error && (error = posix_spawnattr_init(&attributes))) posix_spawn_file_actions_destroy(&files);
@@ -82,7 +82,7 @@ static bool start(struct pipe_search *x, const char *command)
         error = posix_spawn_file_actions_adddup2(&files, in[0], 0);
         if (!error) error = posix_spawn_file_actions_adddup2(&files, out[1], 1);
         if (!error) error = posix_spawnattr_setsigmask(&attributes, &mask);
-        if (!error) error = posix_spawnattr_setsigdefault(&attributes, &usual);
+        if (!error) error = posix_spawnattr_setsigdefault(&attributes, &by_default);
         if (!error) error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches what the shell runs */
         if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
         if (!error) error = posix_spawn(&x->child, "/bin/sh", &files, &attributes, argument, environ);
@@ -205,7 +205,7 @@ static bool receive_some(struct pipe_search *x)
     for (;;) {
         const ssize_t got = read(x->out, bytes, sizeof bytes);
         if (got > 0) text_append(&x->unread, bytes, (size_t)got);
-        if (got > 0 && x->unread.length <= MOST_LINE) continue;
+        if (got > 0 && x->unread.length <= MAX_LINE) continue;
         if (got < 0 && errno == EINTR) continue;
         return got > 0 || (got < 0 && errno == EAGAIN);
     }
@@ -227,8 +227,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
             x->unread = rest;
             return line.data;
         }
-        if (x->unread.length > MOST_LINE) {
-            refuse(x, x->unread.data, x->unread.length, "a line has no more than %d bytes", MOST_LINE);
+        if (x->unread.length > MAX_LINE) {
+            refuse(x, x->unread.data, x->unread.length, "a line has no more than %d bytes", MAX_LINE);
             return NULL;
         }
         if (last || x->out < 0) {
@@ -272,10 +272,10 @@ static bool read_point(const struct pipe_search *x, const char *line, size_t len
     const struct tune_space *space = x->request.space;
     const char *name;
     json_t *value;
-    *point = point_usual(space);
+    *point = point_default(space);
     json_object_foreach(given, name, value)
     {
-        const char *names[MOST_KNOBS + 1] = {NULL};
+        const char *names[MAX_KNOBS + 1] = {NULL};
         int at = -1;
         for (int k = 0; k < space->knobs; k++) {
             names[k] = space->knob[k].name;
@@ -314,8 +314,8 @@ static bool read_request(const struct pipe_search *x, const char *line, size_t l
     if (good && !said) {
         if (!json_is_object(given))
             good = refuse(x, line, length, "\"point\" is an object with values of knobs");
-        else if (many && !(json_is_integer(many) && json_integer_value(many) >= 1 && json_integer_value(many) <= MOST_SAMPLES))
-            good = refuse(x, line, length, "\"samples\" is a whole number from 1 to %d", MOST_SAMPLES);
+        else if (many && !(json_is_integer(many) && json_integer_value(many) >= 1 && json_integer_value(many) <= MAX_SAMPLES))
+            good = refuse(x, line, length, "\"samples\" is a whole number from 1 to %d", MAX_SAMPLES);
         else if (x->request.trials > 0 && x->asked >= x->request.trials)
             good = refuse(x, line, length, "it has asked for all of its %" PRId64 " trials", x->request.trials);
         else
@@ -344,7 +344,7 @@ static void add_space(struct pipe_search *x)
         const struct tune_knob *knob = &x->request.space->knob[k];
         json_t *values = json_array();
         for (int v = 0; v < knob->values; v++) json_array_append_new(values, json_integer(knob->value[v]));
-        json_array_append_new(knobs, json_pack("{s:s, s:o, s:I}", "name", knob->name, "values", values, "usual", (json_int_t)knob->value[knob->usual]));
+        json_array_append_new(knobs, json_pack("{s:s, s:o, s:I}", "name", knob->name, "values", values, "usual", (json_int_t)knob->value[knob->default_at]));
     }
     json_object_set_new(top, "space", knobs);
     /* The largest seeds are beyond the library's integers. */

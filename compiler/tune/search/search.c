@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- exhaustive: every point but the usual one, whose ratio is 1 by definition ---- */
+/* ---- exhaustive: every point but the default one, whose ratio is 1 by definition ---- */
 
-enum { MOST_EXHAUSTIVE = 1 << 16 };
+enum { MAX_EXHAUSTIVE = 1 << 16 };
 struct exhaustive {
     const struct tune_space *space;
     struct search_pool pool;
@@ -21,13 +21,13 @@ static void *exhaustive_open(struct arena *arena, const struct search_request *r
 {
     (void)argument;
     const int64_t points = space_points(request->space);
-    if (points > MOST_EXHAUSTIVE) {
+    if (points > MAX_EXHAUSTIVE) {
         complain(o, "the space has %" PRId64 " schedules; --strategy=exhaustive ranks up to %d before it begins: random, halving and model take more", points,
-                 MOST_EXHAUSTIVE);
+                 MAX_EXHAUSTIVE);
         return NULL;
     }
     struct exhaustive *x = arena_alloc(arena, sizeof *x);
-    *x = (struct exhaustive){.space = request->space, .pool = search_pool_make(arena, request, MOST_EXHAUSTIVE, 0)};
+    *x = (struct exhaustive){.space = request->space, .pool = search_pool_make(arena, request, MAX_EXHAUSTIVE, 0)};
     return x;
 }
 
@@ -47,7 +47,7 @@ static const struct strategy search_exhaustive = {"exhaustive", exhaustive_open,
 struct random {
     const struct tune_space *space;
     uint64_t seed;
-    int64_t points, usual, next;
+    int64_t points, by_default, next;
 };
 
 static void *random_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
@@ -55,16 +55,16 @@ static void *random_open(struct arena *arena, const struct search_request *reque
     (void)argument;
     (void)o;
     struct random *x = arena_alloc(arena, sizeof *x);
-    const struct tune_point usual = point_usual(request->space);
-    *x = (struct random){request->space, request->seed, space_points(request->space), point_number(request->space, &usual), 0};
+    const struct tune_point by_default = point_default(request->space);
+    *x = (struct random){request->space, request->seed, space_points(request->space), point_number(request->space, &by_default), 0};
     return x;
 }
 
 static enum search_answer random_next(void *state, struct tune_point *point, int *samples)
 {
     struct random *x = state;
-    int64_t number = x->usual;
-    while (number == x->usual) {
+    int64_t number = x->by_default;
+    while (number == x->by_default) {
         if (x->next == x->points) return SEARCH_OVER;
         number = search_shuffled(x->seed, x->points, x->next++);
     }

@@ -19,7 +19,7 @@ struct search;
    order of points. */
 struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
 /* The next point to measure, and how many samples it should have by then; false: the search is over. A point may come again, with more; only a command
-   asks for the usual point, whose ratio is 1, and perhaps for a point again with no more. *failed: the user's own strategy broke its promises (a message
+   asks for the default point, whose ratio is 1, and perhaps for a point again with no more. *failed: the user's own strategy broke its promises (a message
    was given). */
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed);
 /* What came of the point that search_next gave last, with all its samples. */

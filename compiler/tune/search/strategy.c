@@ -62,19 +62,19 @@ static int by_expected(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int most, int room)
+struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int max, int room)
 {
     const int64_t points = space_points(request->space);
-    const struct tune_point usual_point = point_usual(request->space);
-    const int64_t usual = point_number(request->space, &usual_point), seen = points <= most ? points : most;
+    const struct tune_point default_point = point_default(request->space);
+    const int64_t by_default = point_number(request->space, &default_point), seen = points <= max ? points : max;
     struct search_pool pool = {0};
     pool.number = arena_alloc(arena, (size_t)(seen + room + 1) * sizeof *pool.number);
     pool.expected = arena_alloc(arena, (size_t)(seen + room + 1) * sizeof *pool.expected);
     pool.ranked = arena_alloc(arena, (size_t)(seen + 1) * sizeof *pool.ranked);
     struct ranked *ranked = arena_alloc(arena, (size_t)(seen + 1) * sizeof *ranked);
     for (int64_t k = 0; k < seen; k++) {
-        const int64_t number = points <= most ? k : search_shuffled(request->seed, points, k);
-        if (number == usual) continue;
+        const int64_t number = points <= max ? k : search_shuffled(request->seed, points, k);
+        if (number == by_default) continue;
         pool.number[pool.count] = number;
         pool.expected[pool.count] = search_expected(request, number);
         ranked[pool.count] = (struct ranked){pool.expected[pool.count], number, pool.count};

@@ -22,7 +22,7 @@ struct strategy {
 extern const struct strategy search_halving, search_model, search_pipe;
 
 /* Samples of a first look, of a trial, and of one that a choice rests on; the most that a command may ask for. */
-enum { FEW_SAMPLES = 3, TRIAL_SAMPLES = 7, SURE_SAMPLES = 21, MOST_SAMPLES = 10000 };
+enum { FEW_SAMPLES = 3, TRIAL_SAMPLES = 7, SURE_SAMPLES = 21, MAX_SAMPLES = 10000 };
 
 /* 64 bits: number `k` of a stream, by Philox. The same for the same three numbers, on every machine. */
 uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k);
@@ -30,14 +30,14 @@ enum { STREAM_ORDER, STREAM_DESIGN = 16 }; /* the order takes a stream for each 
 /* Number k of the whole numbers below `count`, shuffled. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k);
 
-/* The points that a search considers: all but the usual one, or where there are more than `most` a part drawn at random, with room for others. */
+/* The points that a search considers: all but the default one, or where there are more than `max` a part drawn at random, with room for others. */
 struct search_pool {
     int count;
     int64_t *number;  /* ascending where all are there, else in the order of the draw */
     double *expected; /* log of the cost model's seconds; infinity: it expects none */
     int *ranked;      /* indices, the best expected first; ties by number */
 };
-struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int most, int room);
+struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int max, int room);
 /* The log of what the cost model expects; infinity where it says nothing of use. */
 double search_expected(const struct search_request *request, int64_t number);
 

@@ -38,7 +38,7 @@ static bool knobs_write(struct store *s, int64_t experiment, const struct tune_s
         const int64_t id = sqlite3_last_insert_rowid(s->db);
         for (int v = 0; v < knob->values; v++)
             if (!store_do(s, "INSERT INTO knob_values (knob, position, value, usual) VALUES (?, ?, ?, ?)", "iiii", id, (int64_t)v, knob->value[v],
-                          (int64_t)(v == knob->usual)))
+                          (int64_t)(v == knob->default_at)))
                 return false;
     }
     return true;
@@ -47,14 +47,14 @@ static bool knobs_write(struct store *s, int64_t experiment, const struct tune_s
 static bool values_read(struct store *s, int64_t id, struct tune_knob *knob)
 {
     sqlite3_stmt *q = store_ask(s, "SELECT position, value, usual FROM knob_values WHERE knob = ? ORDER BY position", "i", id);
-    int row = -1, usual = 0;
+    int row = -1, by_default = 0;
     while (q && (row = store_row(s, q)) > 0) {
-        if (knob->values == MOST_VALUES || sqlite3_column_int64(q, 0) != knob->values) break;
-        if (sqlite3_column_int(q, 2)) knob->usual = knob->values, usual++;
+        if (knob->values == MAX_KNOB_VALUES || sqlite3_column_int64(q, 0) != knob->values) break;
+        if (sqlite3_column_int(q, 2)) knob->default_at = knob->values, by_default++;
         knob->value[knob->values++] = sqlite3_column_int64(q, 1);
     }
     store_done(q);
-    return row == 0 && usual == 1 ? true : row >= 0 ? damaged(s, "knob", id) : false;
+    return row == 0 && by_default == 1 ? true : row >= 0 ? damaged(s, "knob", id) : false;
 }
 
 static bool knobs_read(struct store *s, int64_t experiment, struct arena *arena, struct tune_space *space)
@@ -64,7 +64,7 @@ static bool knobs_read(struct store *s, int64_t experiment, struct arena *arena,
     int row = -1;
     bool well = true;
     while (q && well && (row = store_row(s, q)) > 0) {
-        if (space->knobs == MOST_KNOBS || sqlite3_column_int64(q, 1) != space->knobs) {
+        if (space->knobs == MAX_KNOBS || sqlite3_column_int64(q, 1) != space->knobs) {
             well = damaged(s, "experiment", experiment);
             break;
         }
@@ -82,7 +82,7 @@ static bool same_space(const struct tune_space *a, const struct tune_space *b)
     if (a->knobs != b->knobs) return false;
     for (int k = 0; k < a->knobs; k++) {
         const struct tune_knob *x = &a->knob[k], *y = &b->knob[k];
-        if (x->values != y->values || x->usual != y->usual || strcmp(x->name, y->name) != 0) return false;
+        if (x->values != y->values || x->default_at != y->default_at || strcmp(x->name, y->name) != 0) return false;
         if (memcmp(x->value, y->value, (size_t)x->values * sizeof *x->value) != 0) return false;
     }
     return true;
@@ -243,7 +243,7 @@ bool store_set_result(struct store *s, int64_t trial, double finished, const str
     sqlite3_stmt *q = store_ask(s, "INSERT INTO samples (trial, position, seconds, usual) VALUES (?, ?, ?, ?)", "");
     bool well = q != NULL;
     for (int k = 0; well && k < result->samples; k++)
-        well = store_again(s, q, "iidd", trial, (int64_t)k, result->sample[k].seconds, result->sample[k].usual) && store_step(s, q);
+        well = store_again(s, q, "iidd", trial, (int64_t)k, result->sample[k].seconds, result->sample[k].default_seconds) && store_step(s, q);
     store_done(q);
     return well;
 }
@@ -401,15 +401,15 @@ static int runs_read(struct store *s, const char *spec_name, int64_t id, bool an
 {
     sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id)", "ti", spec_name, id);
     int row = q ? store_row(s, q) : -1, count = 0;
-    const int most = row > 0 ? sqlite3_column_int(q, 0) : 0;
+    const int max = row > 0 ? sqlite3_column_int(q, 0) : 0;
     store_done(q);
     if (row <= 0) return -1;
-    *runs = arena_alloc(arena, (size_t)most * sizeof **runs);
+    *runs = arena_alloc(arena, (size_t)max * sizeof **runs);
     q = store_ask(
         s, "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id) ORDER BY id",
         "ti", spec_name, id);
     bool well = q != NULL;
-    while (well && (row = store_row(s, q)) > 0 && count < most) {
+    while (well && (row = store_row(s, q)) > 0 && count < max) {
         struct tune_run *r = &(*runs)[count++];
         *r = (struct tune_run){.id = sqlite3_column_int64(q, 0), .begun = sqlite3_column_double(q, 1), .strategy = store_text(q, 2, arena)};
         const char *digits = store_text(q, 3, arena);

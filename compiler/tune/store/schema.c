@@ -24,7 +24,7 @@ static const char *const steps[] = {
     /* The point: for each knob, which of its values. */
     "CREATE TABLE choices (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, knob INTEGER NOT NULL, position INTEGER NOT NULL,"
     " PRIMARY KEY (trial, knob), FOREIGN KEY (knob, position) REFERENCES knob_values (knob, position)) WITHOUT ROWID;"
-    /* Seconds of a call of the candidate, and of the usual schedule beside it. */
+    /* Seconds of a call of the candidate, and of the default schedule beside it. */
     "CREATE TABLE samples (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, position INTEGER NOT NULL, seconds REAL NOT NULL, usual REAL NOT NULL,"
     " PRIMARY KEY (trial, position)) WITHOUT ROWID;",
 

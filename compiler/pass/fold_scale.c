@@ -60,7 +60,7 @@ static bool outside_sum(const struct graph *g, const struct value *v)
     return true;
 }
 
-void pass_absorb(struct compilation *c)
+void pass_fold_scale(struct compilation *c)
 {
     struct graph *g = c->graph;
     struct module *m = g->module;

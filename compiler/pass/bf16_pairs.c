@@ -139,7 +139,7 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
     }
 }
 
-void pass_pair(struct compilation *c)
+void pass_bf16_pairs(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
     if (!multiplies_bf16(c)) return;

@@ -1,6 +1,6 @@
 /* A power of something positive whose exponent follows the positions, as in 0.97^(i - j), becomes exp2(exponent * log2(base)): the logarithm is the
    same for all positions, so loops compute it once, in double, and exp2 is cheap. Nothing is lost: the exponent's error is relative to the exponent,
-   and the larger that is, the smaller the weight. Behind stabilise, to which an exponential is one that may overflow. */
+   and the larger that is, the smaller the weight. After stabilise, to which an exponential is one that may overflow. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -29,7 +29,7 @@ static const struct expr *rewritten(struct module *m, const struct expr *e)
     return e->op == EXPR_DRAWN ? e : expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
-void pass_powers(struct compilation *c)
+void pass_strength_reduce(struct compilation *c)
 {
     for (int v = 0; v < c->graph->values; v++) {
         struct value *value = &c->graph->value[v];

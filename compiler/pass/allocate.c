@@ -18,7 +18,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     for (int k = 0; k < s->assigns; k++) {
         for (int o = 0; o < s->operands; o++)
             if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_leaf(l->module, EXPR_OPERAND, o))) return false;
-        if (s->assign[k].rest == a + 1) return false;
+        if (s->assign[k].compensation == a + 1) return false;
         if (s->assign[k].to.of == a) return s->assign[k].fold == FOLD_SET;
     }
     return false;
@@ -41,8 +41,8 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* A tile that one turn of a loop leaves for the next, or for what follows the loop, is alive in all of it. `now` is the loop's first statement. */
-static int stretch(struct placing *x, const struct stmt *s, int now)
+/* A tile that one iteration of a loop leaves for the next, or for what follows the loop, is alive in all of it. `now` is the loop's first statement. */
+static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
         if (!s->body) {
@@ -50,7 +50,7 @@ static int stretch(struct placing *x, const struct stmt *s, int now)
             continue;
         }
         int begin = now;
-        now = stretch(x, s->body, now);
+        now = extend_live_range(x, s->body, now);
         for (int a = 0; a < x->l->arrays && s->op == LOOPS_FOR; a++) {
             if (!has_place(x->l, a)) continue;
             int inside = -1;
@@ -101,7 +101,7 @@ static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
     return offset;
 }
 
-void pass_place(struct compilation *c)
+void pass_allocate(struct compilation *c)
 {
     struct loops *l = c->loops;
     struct placing *x = arena_alloc(l->module->arena, sizeof *x);
@@ -131,7 +131,7 @@ void pass_place(struct compilation *c)
         array->offset = *end;
         *end += bytes[a];
     }
-    stretch(x, l->body, 0);
+    extend_live_range(x, l->body, 0);
     for (int a = 0; a < l->arrays; a++) {
         if (!has_place(l, a)) continue;
         const struct stmt *only = x->leaf[x->first[a]];
