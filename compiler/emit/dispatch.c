@@ -1,5 +1,6 @@
 /* The choice among the versions of a kernel, made at run time by the machine and the number of keys. */
 #include "emit.h"
+#include "pieces.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
 #include "../target/target.h"
@@ -83,28 +84,19 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
     }
 }
 
-void emit_choice(const struct emitted_file *e, struct text *out)
+void emit_choice(const struct emitted_file *e, struct template *t)
 {
     const bool phases = emit_any_in_phases(e->c, e->compilations), apart = emit_any_apart(e->c, e->compilations);
-    text_add(out, "/* ==== which of them this machine runs ==== */\nstruct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n");
-    if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
-    text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
-                  "    size_t own;   /* bytes of workspace a thread */\n");
-    if (apart) text_add(out, "    int64_t apart; /* the queries of a task are so many positions apart */\n");
-    if (phases)
-        text_add(out, "    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */\n"
-                      "    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */\n");
     bool used = true, any = false, certain = false;
     for (int k = 0, count; k < e->versions; k += count) {
         count = same_versions(e->version + k, e->versions - k);
         used &= count > 1;
         any |= count > 1;
     }
-    text_add(out, "};\n\n%sstatic struct version version(int64_t n_k)\n{\n%s",
-             !any                    ? ""
-             : e->p->spec->schedules ? "/* By the number of keys, as the schedule says. */\n"
-                                     : "/* By the number of keys: with more the linear form takes less work. */\n",
-             used ? "" : "    (void)n_k;\n");
+    template_set_number(t, "BY_SCHEDULE", any && e->p->spec->schedules);
+    template_set_number(t, "BY_FORM", any);
+    struct text made = {0}, *const out = &made;
+    if (!used) text_add(out, "    (void)n_k;\n");
     for (int k = 0, compilation = 0, count; k < e->versions && !certain; k += count) {
         const struct target *m = e->version[k].c->target;
         count = same_versions(e->version + k, e->versions - k);
@@ -118,6 +110,5 @@ void emit_choice(const struct emitted_file *e, struct text *out)
         compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
     }
     if (!certain) text_add(out, "%s    return (struct version){.tile = 1%s};\n", used ? "    (void)n_k;\n" : "", apart ? ", .apart = 1" : "");
-    text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n",
-             phases ? " + v->shared + v->slots * v->slot" : "");
+    template_set_text(t, "CHOICE", out);
 }

@@ -11,35 +11,6 @@
 
 /* ---- NAME.c ---- */
 
-static const char bf16_functions[] = "/* bf16 is the upper half of a float. */\n"
-                                     "union bits { uint32_t bits; float value; };\n"
-                                     "INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }\n"
-                                     "INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */\n"
-                                     "{\n"
-                                     "    const uint32_t x = (union bits){.value = value}.bits;\n"
-                                     "    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);\n"
-                                     "}\n\n";
-static const char f16_functions[] = "/* f16 has 5 bits of exponent and 10 of fraction. */\n"
-                                    "union bits { uint32_t bits; float value; };\n"
-                                    "INLINE float widened(uint16_t half)\n"
-                                    "{\n"
-                                    "    const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;\n"
-                                    "    union bits made = {x + (113u << 23)}; /* below the least exponent: without a leading one */\n"
-                                    "    made.value -= 0x1p-14f;\n"
-                                    "    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity and NaN stay */\n"
-                                    "    made.bits |= sign;\n"
-                                    "    return made.value;\n"
-                                    "}\n"
-                                    "INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */\n"
-                                    "{\n"
-                                    "    const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};\n"
-                                    "    uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;\n"
-                                    "    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* below the least exponent; the sum has rounded it */\n"
-                                    "    if (size.bits >= 0x477ff000) x = 0x7c00; /* 65520 and more: infinity */\n"
-                                    "    if (value != value) x = 0x7e00;\n"
-                                    "    return (uint16_t)(x | (given.bits >> 16 & 0x8000));\n"
-                                    "}\n\n";
-
 /* From how many keys on the last target takes the linear form, however many there are; 0: from none, or from the first on. */
 static int64_t linear_from(const struct emitted_file *e)
 {
@@ -118,37 +89,6 @@ static void includes(const struct emitted_file *e, struct text *out)
         text_add(out, "#include \"%s.h\"\n", name);
     text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
              emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
-}
-
-static void preamble(const struct compilation *const *c, int compilations, struct text *out)
-{
-    const struct spec *spec = c[0]->spec;
-    text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
-                  "#define APART static __attribute__((noinline))\n"
-                  "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
-                  "#if defined(__GNUC__) && !defined(__clang__)\n"
-                  "#pragma GCC optimize(\"fp-contract=fast\") /* a * b + c is one operation, also under -std=c11 */\n"
-                  "#pragma GCC optimize(\"no-schedule-insns\") /* before registers are given out it would load too far ahead, and spill */\n"
-                  "#endif\n\n");
-    text_add(
-        out,
-        "struct call { /* what every thread needs to know */\n    struct attn_problem p;\n    const struct %s_params *params;\n    const %s *q, *k, *v;\n    %s *out;\n};\n\n",
-        spec->name, emit_stored(spec->dtype), emit_stored(spec->dtype));
-    if (emit_any_in_phases(c, compilations))
-        text_add(out, "struct part { /* of a thread in the work on a head */\n"
-                      "    int64_t number, threads; /* it is thread `number` of these */\n"
-                      "    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */\n"
-                      "    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */\n};\n\n"
-                      "/* Waits for the others. */\n"
-                      "INLINE void meet(const struct part *part)\n{\n#ifdef _OPENMP\n    if (part->threads > 1) {\n#pragma omp barrier\n    }\n#else\n"
-                      "    (void)part;\n#endif\n}\n\n");
-    text_add(out, "INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }\n"
-                  "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
-                  "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
-                  "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
-    if (spec->dtype == DTYPE_BF16) text_add(out, "%s", bf16_functions);
-    if (spec->dtype == DTYPE_F16) text_add(out, "%s", f16_functions);
-    if (emit_param_of_ids(c[0]->source)) text_add(out, "%s", emit_ids_functions);
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -250,7 +190,7 @@ void emit_source(const struct emission *p, const struct target *only, const char
     struct text code = {0}, *const out = &code;
     heading(e, file);
     includes(e, file);
-    preamble(c, compilations, out);
+    emit_preamble(e, out);
     bool certain = false;
     for (int k = 0; k < compilations; k++) certain |= emit_certain_target(c[k]->target);
     tables(c[0], certain, out);
@@ -258,7 +198,6 @@ void emit_source(const struct emission *p, const struct target *only, const char
         count = emit_same_target(c + k, compilations - k);
         one_target(c + k, count, emit_guard(c, k), out);
     }
-    emit_choice(e, out);
     emit_entry_points(e, out);
     if (p->standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
     text_append(file, code.data, code.length);

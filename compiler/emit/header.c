@@ -14,10 +14,8 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, emit_harmless(c->graph->module->arena, command));
     if (*c->spec->description) emit_comment(c->graph->module->arena, out, c->spec->description, 3);
-    text_add(
-        out,
-        "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
-        (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
+    text_add(out, "   %s, %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n", emit_array_shapes(c->spec, c->graph->module->arena),
+             dtype_name(c->spec->dtype));
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
     text_add(out, "#ifndef %s\n#define %s\n\n", guard, guard);
     if (p->standalone)
@@ -38,8 +36,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "", emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
-    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name,
-             stored, stored, stored);
-    text_add(out, "    %s *out, void *workspace);\n", stored);
+    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n", name, name,
+             emit_array_arguments(c->graph->module->arena, stored));
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
 }

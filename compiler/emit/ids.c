@@ -2,19 +2,6 @@
 #include "emit.h"
 #include "printer.h"
 
-const char emit_ids_functions[] = "/* The ids at a range of positions lie between these. In front of the first key stands one that is less than any there. */\n"
-                                  "struct ids {\n    int64_t least, most;\n};\n"
-                                  "INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)\n{\n"
-                                  "    int32_t first = INT32_MAX, last = INT32_MIN;\n"
-                                  "    for (int64_t x = most(from, 0); x < to; x++) {\n"
-                                  "        first = id[x] < first ? id[x] : first;\n"
-                                  "        last = id[x] > last ? id[x] : last;\n"
-                                  "    }\n"
-                                  "    return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};\n}\n"
-                                  "/* The id at a position; after the last of n nobody looks at it. */\n"
-                                  "INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)\n{\n"
-                                  "    x = least(x, n - 1);\n    return x < 0 ? INT64_MIN : id[x];\n}\n\n";
-
 /* The axes whose current range the expression depends on. */
 static uint32_t range_axes(const struct expr *e)
 {

@@ -13,7 +13,7 @@ struct piece {
     const char *name;
     size_t name_length;
     bool tag, external, wanted; /* the name of a struct or union; a function that other files call */
-    bool spaced;                /* an empty line stands above it */
+    bool spaced;                /* an empty line stands above it, or nothing */
     int file;
 };
 
@@ -89,13 +89,14 @@ static void find_name(struct piece *p)
     p->external = function && strncmp(p->body, "static ", 7) != 0;
 }
 
-void pieces_add(struct pieces *all, const char *c, bool external)
+void pieces_add(struct pieces *all, const char *text, bool external)
 {
     const int file = all->files++;
+    const char *c = text;
     all->external[file] = external;
     while (all->count < MAX_PIECES) {
         const char *comment = NULL;
-        bool spaced = false;
+        bool spaced = c == text;
         for (;;) {
             const char *blank = c;
             while (isspace((unsigned char)*c)) c++;

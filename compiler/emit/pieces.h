@@ -14,12 +14,22 @@ void pieces_want(struct pieces *all, const char *text);
 /* The wanted definitions in the order of their files, and above them the #include lines of the files that they are of. */
 void pieces_print(const struct pieces *all, struct text *out);
 
-/* A name that ends in nothing but itself, or with `_` a suffix of names; what it becomes; and its value in conditions. */
-struct template_value {
-    const char *name, *text;
-    int64_t number;
+/* What names become, and their values in conditions. A name that begins with `_` is the end of names, one that ends with `_` their beginning; of several
+   that fit the first counts. */
+enum { MAX_VALUES = 128 };
+struct template {
+    struct arena *arena;
+    struct template_value {
+        const char *name, *text;
+        int64_t number;
+    } value[MAX_VALUES];
+    int values;
 };
-/* The text with names replaced, and with what `#if NAME`, `#if !NAME` or `#if NAME > number` leave out, for the names of the list, which ends in a NULL. */
-void template_fill(const char *text, const struct template_value *value, struct text *out);
+void template_set(struct template *t, const char *name, const char *text); /* and 1 in conditions */
+void template_set_number(struct template *t, const char *name, int64_t number);
+/* Lines, without the last end of one; the text is freed. */
+void template_set_text(struct template *t, const char *name, struct text *lines);
+/* A file without the comment on top: names are replaced, and what `#if NAME`, `#if !NAME` or `#if NAME > number` leave out is gone. */
+const char *template_fill(const struct template *t, const char *file);
 
 #endif

@@ -89,8 +89,6 @@ const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
    body; and the C of one end of such a range. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
-/* The functions that read ids. */
-extern const char emit_ids_functions[];
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
 /* The array `to` of masks says in which lanes of the axis the region holds, for the other axes as they stand. */
@@ -145,9 +143,18 @@ struct emitted_file {
     const char *command;
 };
 
-void emit_choice(const struct emitted_file *e, struct text *out);
+struct template;
+/* What the function that chooses a version does; its words in emit/c/entry.c. */
+void emit_choice(const struct emitted_file *e, struct template *t);
 
+/* What kernels have above their code, and the entry points below it. */
+void emit_preamble(const struct emitted_file *e, struct text *out);
 void emit_entry_points(const struct emitted_file *e, struct text *out);
+
+/* The arrays that forward takes, in C: "const float *q, …". */
+const char *emit_array_arguments(struct arena *arena, const char *stored);
+/* The same as the comment of a header shows them: "q [B,H,n_q,64]  …". */
+const char *emit_array_shapes(const struct spec *spec, struct arena *arena);
 
 /* Without outer parentheses; `inner` adds them to what is not a single name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);

@@ -8,7 +8,7 @@
 enum { MAX_DEPTH = 16 };
 
 struct filling {
-    const struct template_value *value;
+    const struct template *names;
     struct text *out;
     bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH]; /* by depth of #if: its lines are taken; some branch was; the condition is ours */
     int depth;
@@ -19,12 +19,26 @@ static bool word_character(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-static const struct template_value *find(const struct filling *x, const char *word, size_t length)
+/* Whether a name is the beginning, or the end, of names. */
+static bool is_beginning(const char *name)
 {
-    for (const struct template_value *v = x->value; v->name; v++) {
+    return name[strlen(name) - 1] == '_';
+}
+
+static bool is_end(const char *name)
+{
+    return name[0] == '_';
+}
+
+static const struct template_value *find(const struct template *t, const char *word, size_t length)
+{
+    for (int k = 0; k < t->values; k++) {
+        const struct template_value *v = &t->value[k];
         const size_t n = strlen(v->name);
-        const bool suffix = v->name[0] == '_';
-        if (suffix ? length > n && strncmp(word + length - n, v->name, n) == 0 : length == n && strncmp(word, v->name, n) == 0) return v;
+        if (is_beginning(v->name) ? length > n && strncmp(word, v->name, n) == 0
+            : is_end(v->name)     ? length > n && strncmp(word + length - n, v->name, n) == 0
+                                  : length == n && strncmp(word, v->name, n) == 0)
+            return v;
     }
     return NULL;
 }
@@ -37,8 +51,8 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
     c += not;
     size_t n = 0;
     while (word_character(c[n])) n++;
-    const struct template_value *v = n ? find(x, c, n) : NULL;
-    if (!v || v->name[0] == '_') return false;
+    const struct template_value *v = n ? find(x->names, c, n) : NULL;
+    if (!v || is_end(v->name) || is_beginning(v->name)) return false;
     c += n;
     while (*c == ' ') c++;
     *holds = *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != not;
@@ -90,7 +104,7 @@ static void fill_line(struct filling *x, const char *line, const char *end)
     for (const char *c = line; c < end;) {
         size_t n = 0;
         while (c + n < end && word_character(c[n])) n++;
-        const struct template_value *v = n && !quote ? find(x, c, n) : NULL;
+        const struct template_value *v = n && !quote ? find(x->names, c, n) : NULL;
         if (!n) {
             if (quote && *c == '\\') {
                 text_append(x->out, c, 2);
@@ -105,9 +119,12 @@ static void fill_line(struct filling *x, const char *line, const char *end)
         const char *next = c + n;
         if (!v)
             text_append(x->out, c, n);
-        else if (v->name[0] == '_') {
+        else if (is_end(v->name)) {
             text_append(x->out, c, n - strlen(v->name));
             text_append(x->out, v->text, strlen(v->text));
+        } else if (is_beginning(v->name)) {
+            text_append(x->out, v->text, strlen(v->text));
+            text_append(x->out, c + strlen(v->name), n - strlen(v->name));
         } else
             put(x, v->text, strlen(v->text), &next, first);
         c = next;
@@ -115,12 +132,33 @@ static void fill_line(struct filling *x, const char *line, const char *end)
     text_append(x->out, "\n", 1);
 }
 
-void template_fill(const char *text, const struct template_value *value, struct text *out)
+void template_set(struct template *t, const char *name, const char *text)
 {
-    struct filling x = {.value = value, .out = out, .taken = {true}};
-    while (*text) {
-        const char *end = text + strcspn(text, "\n");
-        if (!(*text == '#' && directive(&x, text)) && x.taken[x.depth]) fill_line(&x, text, end);
-        text = *end ? end + 1 : end;
+    t->value[t->values++] = (struct template_value){name, text, 1};
+}
+
+void template_set_number(struct template *t, const char *name, int64_t number)
+{
+    t->value[t->values++] = (struct template_value){name, arena_printf(t->arena, "%lld", (long long)number), number};
+}
+
+void template_set_text(struct template *t, const char *name, struct text *lines)
+{
+    while (lines->length && lines->data[lines->length - 1] == '\n') lines->data[--lines->length] = 0;
+    template_set(t, name, arena_copy(t->arena, lines->data ? lines->data : ""));
+    text_free(lines);
+}
+
+const char *template_fill(const struct template *t, const char *file)
+{
+    struct text made = {0};
+    struct filling x = {.names = t, .out = &made, .taken = {true}};
+    for (const char *line = strstr(file, "\n\n") + 2; *line;) {
+        const char *end = line + strcspn(line, "\n");
+        if (!(*line == '#' && directive(&x, line)) && x.taken[x.depth]) fill_line(&x, line, end);
+        line = *end ? end + 1 : end;
     }
+    const char *kept = arena_copy(t->arena, made.data);
+    text_free(&made);
+    return kept;
 }

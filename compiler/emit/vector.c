@@ -8,24 +8,6 @@
 
 extern const char kernel_vector[], kernel_product[]; /* emit/c/vector.c, emit/c/product.c */
 
-enum { MAX_VALUES = 128 };
-
-struct values {
-    struct arena *arena;
-    struct template_value value[MAX_VALUES + 1];
-    int count;
-};
-
-static void set_text(struct values *x, const char *name, const char *text)
-{
-    x->value[x->count++] = (struct template_value){name, text, 1};
-}
-
-static void set_number(struct values *x, const char *name, int64_t number)
-{
-    x->value[x->count++] = (struct template_value){name, arena_printf(x->arena, "%lld", (long long)number), number};
-}
-
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED };
 
 /* The elements of two vectors, the second's after the first's, that a vector is made of. */
@@ -48,7 +30,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
-static void set_constants(struct values *x, bool f64, bool instructions)
+static void set_constants(struct template *x, bool f64, bool instructions)
 {
     static const struct {
         const char *name, *narrow, *wide;
@@ -63,64 +45,64 @@ static void set_constants(struct values *x, bool f64, bool instructions)
                      {"LN2_HIGH", "0.693145751953125f", "0.693147180369123816490"},
                      {"LN2_LOW", "1.4286068203094172e-06f", "1.90821492927058770002e-10"},
                      {"_F", "f", ""}};
-    for (size_t k = 0; k < sizeof constants / sizeof *constants; k++) set_text(x, constants[k].name, f64 ? constants[k].wide : constants[k].narrow);
-    set_text(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
+    for (size_t k = 0; k < sizeof constants / sizeof *constants; k++) template_set(x, constants[k].name, f64 ? constants[k].wide : constants[k].narrow);
+    template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
 /* What is known of the target and the kernel. */
-static void set_all(struct values *x, const struct emitter *e)
+static void set_all(struct template *x, const struct emitter *e)
 {
     const struct target *target = e->c->target;
     const bool f64 = e->m->dtype == DTYPE_F64, dq = strstr(target->attribute, "avx512dq") != NULL;
-    set_text(x, "_T", arena_printf(x->arena, "_%s", e->suffix));
-    set_text(x, "TARGET", *target->attribute ? arena_printf(x->arena, "TARGET_%s", e->suffix) : "");
-    set_text(x, "REAL", e->real);
-    set_number(x, "LANES", e->lanes);
-    set_number(x, "BYTES", target->vector_bytes);
-    set_number(x, "WIDE", 8 * e->lanes);
-    set_number(x, "F64", f64);
-    set_number(x, "F16", e->m->dtype == DTYPE_F16);
-    set_number(x, "DQ", dq);
-    set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
-    set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
+    template_set(x, "_T", arena_printf(x->arena, "_%s", e->suffix));
+    template_set(x, "TARGET", *target->attribute ? arena_printf(x->arena, "TARGET_%s", e->suffix) : "");
+    template_set(x, "REAL", e->real);
+    template_set_number(x, "LANES", e->lanes);
+    template_set_number(x, "BYTES", target->vector_bytes);
+    template_set_number(x, "WIDE", 8 * e->lanes);
+    template_set_number(x, "F64", f64);
+    template_set_number(x, "F16", e->m->dtype == DTYPE_F16);
+    template_set_number(x, "DQ", dq);
+    template_set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
+    template_set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
     set_constants(x, f64, dq);
-    set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
-    set_text(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
-    set_text(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
+    template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
+    template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
+    template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     for (int half = 1; half < e->lanes; half *= 2) {
-        set_text(x, arena_printf(x->arena, "SWAPPED_%d", half), elements(x->arena, e->lanes, SWAPPED, half));
-        set_text(x, arena_printf(x->arena, "UPPER_%d", half), elements(x->arena, e->lanes, UPPER, half));
-        set_text(x, arena_printf(x->arena, "LOWER_%d", half), elements(x->arena, e->lanes, LOWER, half));
+        template_set(x, arena_printf(x->arena, "SWAPPED_%d", half), elements(x->arena, e->lanes, SWAPPED, half));
+        template_set(x, arena_printf(x->arena, "UPPER_%d", half), elements(x->arena, e->lanes, UPPER, half));
+        template_set(x, arena_printf(x->arena, "LOWER_%d", half), elements(x->arena, e->lanes, LOWER, half));
     }
-    set_number(x, "ROWS", e->rows);
-    set_number(x, "VECTORS", e->vectors);
-    set_number(x, "COMPENSATED", e->compensated);
-    set_text(x, "COMPENSATION_PARAMETER", e->compensated ? arena_printf(x->arena, ", %s *compensation", e->real) : "");
-    set_text(x, "COMPENSATION_ARGUMENT", e->compensated ? ", compensation" : "");
-    set_text(x, "COMPENSATION_OF_ROW", e->compensated ? ", left ? left + r * c_row : NULL" : "");
-    set_text(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
+    template_set_number(x, "ROWS", e->rows);
+    template_set_number(x, "VECTORS", e->vectors);
+    template_set_number(x, "COMPENSATED", e->compensated);
+    template_set(x, "COMPENSATION_PARAMETER", e->compensated ? arena_printf(x->arena, ", %s *compensation", e->real) : "");
+    template_set(x, "COMPENSATION_ARGUMENT", e->compensated ? ", compensation" : "");
+    template_set(x, "COMPENSATION_OF_ROW", e->compensated ? ", left ? left + r * c_row : NULL" : "");
+    template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
 }
 
 /* What only the product of numbers, or of pairs of them, has. */
-static void set_product(struct values *x, const struct emitter *e, bool paired)
+static void set_product(struct template *x, const struct emitter *e, bool paired)
 {
     const bool f64 = e->m->dtype == DTYPE_F64;
-    set_number(x, "PAIRED", paired);
-    set_text(x, "IN", paired ? "uint16_t" : e->real);
-    set_text(x, "IN_PER_REAL", paired ? "2 *" : "");
-    set_text(x, "BY_PARAMETER", paired ? ", const float by" : "");
-    set_text(x, "BY_ARGUMENT", paired ? ", by" : "");
-    set_text(x, "WORD", paired ? "uint16_t" : f64 ? "uint64_t" : "uint32_t");
-    set_text(x, "WORD_MAX", paired ? "0x7fff" : f64 ? "UINT64_C(0x7fffffffffffffff)" : "0x7fffffff");
-    set_text(x, "WORD_CARRY", paired ? "0x0080" : f64 ? "UINT64_C(0x0010000000000000)" : "0x00800000");
-    set_number(x, "WORDS", paired ? 2 * e->lanes : e->lanes);
-    set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
-    set_number(x, "TOGETHER", paired ? 2 : 1);
-    set_number(x, "ONE_IS_ODD", e->rows > 1);
-    set_text(x, "COMPENSATION_OF_THE_ROW", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
+    template_set_number(x, "PAIRED", paired);
+    template_set(x, "IN", paired ? "uint16_t" : e->real);
+    template_set(x, "IN_PER_REAL", paired ? "2 *" : "");
+    template_set(x, "BY_PARAMETER", paired ? ", const float by" : "");
+    template_set(x, "BY_ARGUMENT", paired ? ", by" : "");
+    template_set(x, "WORD", paired ? "uint16_t" : f64 ? "uint64_t" : "uint32_t");
+    template_set(x, "WORD_MAX", paired ? "0x7fff" : f64 ? "UINT64_C(0x7fffffffffffffff)" : "0x7fffffff");
+    template_set(x, "WORD_CARRY", paired ? "0x0080" : f64 ? "UINT64_C(0x0010000000000000)" : "0x00800000");
+    template_set_number(x, "WORDS", paired ? 2 * e->lanes : e->lanes);
+    template_set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
+    template_set_number(x, "TOGETHER", paired ? 2 : 1);
+    template_set_number(x, "ONE_IS_ODD", e->rows > 1);
+    template_set(x, "COMPENSATION_OF_THE_ROW", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     static const char *const names[] = {"bits", "bit", "finite", "add_seen", "block", "parts", "dot", "dot_finite"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        set_text(x, arena_printf(x->arena, "%s_T", names[k]), arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
+        template_set(x, arena_printf(x->arena, "%s_T", names[k]), arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
     struct text cases = {0};
     for (int r = e->rows - 1; r > 0; r--)
         text_add(
@@ -128,17 +110,8 @@ static void set_product(struct values *x, const struct emitter *e, bool paired)
             "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
             r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "", paired ? ", by" : "",
             e->compensated ? ", left ? left + r * c_row : NULL" : "");
-    set_text(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");
+    template_set(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");
     text_free(&cases);
-}
-
-static const char *filled(struct values *x, const char *text)
-{
-    struct text made = {0};
-    template_fill(text, x->value, &made);
-    const char *kept = arena_copy(x->arena, made.data);
-    text_free(&made);
-    return kept;
 }
 
 void emit_vector_functions(const struct emitter *e, const char *code, struct text *out)
@@ -147,11 +120,11 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     struct pieces *all = pieces_new(arena);
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
     for (int paired = 0; paired <= pairs; paired++) { /* a name takes the first value that there is for it */
-        struct values x = {.arena = arena};
+        struct template x = {.arena = arena};
         set_product(&x, e, paired);
         set_all(&x, e);
-        if (!paired) pieces_add(all, filled(&x, kernel_vector), false);
-        pieces_add(all, filled(&x, kernel_product), false);
+        if (!paired) pieces_add(all, template_fill(&x, kernel_vector), false);
+        pieces_add(all, template_fill(&x, kernel_product), false);
     }
     pieces_want(all, code);
     pieces_print(all, out);

@@ -1,0 +1,210 @@
+/* The choice of a version, and the entry points around it. Written and tested as kernel.c is. */
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+#if PHASES
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+#endif
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t own;   /* bytes of workspace a thread */
+#if FAR_QUERIES
+    int64_t apart; /* the queries of a task are so many positions apart */
+#endif
+#if PHASES
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+#endif
+};
+
+#if BY_SCHEDULE
+/* By the number of keys, as the schedule says. */
+#elif BY_FORM
+/* By the number of keys: with more the linear form takes less work. */
+#endif
+static struct version version(int64_t n_k)
+{
+CHOICE
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+#if PHASES
+    return v->own + v->shared + v->slots * v->slot;
+#else
+    return v->own;
+#endif
+}
+
+/* ==== the interface ==== */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
+   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+#else
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+#if PHASES
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+}
+
+#if IDS
+/* The state is carried from key to key, so keys of one id have to stand together: in each batch ids never fall. */
+static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
+{
+    for (int64_t b = 0; b < batch; b++, id += n)
+        for (int64_t x = 1; x < n; x++)
+            if (id[x] < id[x - 1]) return 1;
+    return 0;
+}
+
+#endif
+#endif
+PARAMS_FUNCTIONS
+
+#if BY_LENGTH
+/* Of what runs for so many keys, or for fewer. */
+static size_t most_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {LENGTHS};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version v = version(from[k]);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+#endif
+size_t SPEC_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+#if BY_LENGTH
+    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+#else
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * threads_served(problem);
+#endif
+}
+
+int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, ARRAY_VALUES};
+    const int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (ARRAY_MISSING) return ATTN_EPOINTER;
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+#if PHASES
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
+#else
+    if (!this.rows) return ATTN_EMACHINE;
+#endif
+#if BY_LENGTH
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, most_bytes);
+    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+#else
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes;
+    const int threads = thread_count(problem, bytes);
+    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+#endif
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+#if FAR_QUERIES
+    const int64_t far = this.tile * this.apart; /* from the first query of a task to that of the next with the same remainder */
+    const int64_t tasks = call.p.batch * heads * (far > 0 ? (call.p.n_q + far - 1) / far * this.apart : 1);
+#else
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+#endif
+#if PHASES
+#if IDS
+    if (this.head && ids_fall(params->IDS_PARAM, call.p.batch, call.p.n_k)) return ATTN_EORDER;
+#endif
+    int64_t alone = tasks; /* the heads after these are all threads' together */
+    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
+#endif
+    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
+#if PHASES
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+#endif
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+#if PHASES
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, number, there, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
+#else
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+#endif
+    }
+    return 0;
+}
+
+#if PARAMS
+static const struct attn_param param[] = {
+PARAM_TABLE
+};
+
+#endif
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return SPEC_params_init((struct SPEC_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *workspace)
+{
+    return SPEC_forward(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, workspace);
+}
+
+const struct attn_kernel SPEC_kernel = {
+    .name = NAME_AS_TEXT, .version = VERSION_AS_TEXT, .dtype = DTYPE, .head_dim = HEAD_DIM, .value_dim = VALUE_DIM,
+    .params = PARAM_COUNT, .param = PARAM_POINTER, .params_bytes = sizeof(struct SPEC_params),
+    .params_size = SPEC_params_size, .params_init = params_init_any, .workspace = SPEC_workspace, .forward = forward_any,
+};

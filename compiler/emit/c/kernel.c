@@ -1,0 +1,98 @@
+/* What every kernel has above its code. attnc writes it into the C of a kernel, with its own names for those in capitals and without what the conditions of
+   #if leave out; this file is also compiled and tested as it stands (tests/unit/test_entry.c). */
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct SPEC_params *params;
+    ARRAY_MEMBERS
+};
+
+#if PHASES
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
+
+#endif
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+#if BF16
+/* bf16 is the upper half of a float. */
+union bits { uint32_t bits; float value; };
+INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
+INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */
+{
+    const uint32_t x = (union bits){.value = value}.bits;
+    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
+}
+
+#endif
+#if F16
+/* f16 has 5 bits of exponent and 10 of fraction. */
+union bits { uint32_t bits; float value; };
+INLINE float widened(uint16_t half)
+{
+    const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
+    union bits made = {x + (113u << 23)}; /* below the least exponent: without a leading one */
+    made.value -= 0x1p-14f;
+    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity and NaN stay */
+    made.bits |= sign;
+    return made.value;
+}
+INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */
+{
+    const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
+    uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
+    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* below the least exponent; the sum has rounded it */
+    if (size.bits >= 0x477ff000) x = 0x7c00; /* 65520 and more: infinity */
+    if (value != value) x = 0x7e00;
+    return (uint16_t)(x | (given.bits >> 16 & 0x8000));
+}
+
+#endif
+#if IDS
+/* The ids at a range of positions lie between these. In front of the first key stands one that is less than any there. */
+struct ids {
+    int64_t least, most;
+};
+INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
+{
+    int32_t first = INT32_MAX, last = INT32_MIN;
+    for (int64_t x = most(from, 0); x < to; x++) {
+        first = id[x] < first ? id[x] : first;
+        last = id[x] > last ? id[x] : last;
+    }
+    return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
+}
+/* The id at a position; after the last of n nobody looks at it. */
+INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
+{
+    x = least(x, n - 1);
+    return x < 0 ? INT64_MIN : id[x];
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* The C of every kernel around its code, as it stands (compiler/emit/c/kernel.c and entry.c), for what the build defines: PHASES, FAR_QUERIES, BY_LENGTH,
+   IDS (with PARAMS), BF16 and F16. The kernel here notes in its output which task it was called for, and how often. */
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include "runtime/attnrt.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TILE = 16, DIM = 4, OWN = 128, SHARED = 64, SLOT = 192, SLOTS = 2, LONG = 1000, LONG_OWN = 640 };
+
+struct SPEC_params {
+    const int32_t *id;
+};
+size_t SPEC_params_size(void);
+size_t SPEC_params_size(void)
+{
+    return 0;
+}
+
+int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage);
+int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    params->id = NULL;
+    return 0;
+}
+
+#define ARRAY_MEMBERS \
+    const float *q, *k, *v; \
+    float *out;
+#define ARRAY_ARGUMENTS const float *q, const float *k, const float *v, float *out
+#define ARRAY_VALUES .q = q, .k = k, .v = v, .out = out
+#define ARRAY_MISSING !q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))
+#define ARRAY_ANY_ARGUMENTS const void *q, const void *k, const void *v, void *out
+#define ARRAY_ANY_VALUES (const float *)q, (const float *)k, (const float *)v, (float *)out
+#define HEAD_DIM DIM
+#define VALUE_DIM DIM
+#define IDS_PARAM id
+#define PARAM_MISSING !params || !params->id
+#define PARAM_TABLE {"id", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct SPEC_params, id), 0},
+#define PARAM_COUNT PARAMS
+#if PARAMS
+#define PARAM_POINTER param
+#else
+#define PARAM_POINTER NULL
+#endif
+#define PARAMS_FUNCTIONS
+#define LENGTHS 0, LONG
+#define NAME_AS_TEXT "entry"
+#define VERSION_AS_TEXT "0"
+#define DTYPE ATTN_F32
+
+#include "compiler/emit/c/kernel.c"
+
+static unsigned char *workspace_end; /* of the call that runs */
+
+/* A task's mark in `out`: one element a task, which counts its calls. */
+static void rows(const struct call *call, int64_t task, unsigned char *work)
+{
+    if (work + OWN > workspace_end) abort();
+    memset(work, 0x5a, OWN); /* a thread's own: the sanitizers see who else writes it */
+    call->out[task] += 1;
+}
+
+#if PHASES
+static void head(const struct call *call, int64_t task, struct part *part)
+{
+    if (part->slots + SLOT > workspace_end || part->window < 1) abort();
+    if (part->number == 0) call->out[task] += 1;
+    meet(part);
+}
+#define CHOICE \
+    if (n_k >= LONG) return (struct version){.head = head, .tile = 0, .own = OWN, .shared = SHARED, .slot = SLOT, .slots = SLOTS, .together = 1}; \
+    return (struct version){.rows = rows, .tile = TILE, .own = OWN};
+#elif FAR_QUERIES
+#define CHOICE \
+    (void)n_k; \
+    return (struct version){.rows = rows, .tile = TILE, .own = OWN, .apart = 3};
+#else
+#define CHOICE \
+    (void)n_k; \
+    return (struct version){.rows = rows, .tile = TILE, .own = OWN};
+#endif
+
+/* Its prototypes stand in NAME.h. */
+size_t SPEC_workspace(const struct attn_problem *problem);
+int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace);
+extern const struct attn_kernel SPEC_kernel;
+#include "compiler/emit/c/entry.c"
+
+static int32_t ids[2 * (LONG + 1)];
+static const struct SPEC_params params = {ids};
+
+/* Calls the kernel as its description has it; the marks are in *out, which the caller frees. */
+static int called(struct attn_problem problem, float **out, int spare)
+{
+    const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q, rows_of_k = problem.batch * problem.kv_heads * problem.n_k;
+    const size_t bytes = SPEC_kernel.workspace(&problem);
+    float *q = calloc((size_t)rows_of_q * DIM, sizeof *q), *k = calloc((size_t)rows_of_k * DIM, sizeof *k), *v = calloc((size_t)rows_of_k * DIM, sizeof *v);
+    unsigned char *workspace = attn_alloc(bytes);
+    *out = calloc((size_t)rows_of_q * DIM, sizeof **out);
+    workspace_end = workspace + bytes;
+    problem.workspace_bytes = (size_t)((int64_t)bytes + spare);
+    const int error = SPEC_kernel.forward(&problem, &params, q, k, v, *out, workspace);
+    free(q);
+    free(k);
+    free(v);
+    attn_free(workspace);
+    return error;
+}
+
+static int64_t tasks_of(const struct attn_problem *p)
+{
+    if (PHASES && p->n_k >= LONG) return p->batch * p->kv_heads;
+    const int64_t step = FAR_QUERIES ? 3 : 1, far = TILE * step;
+    return p->batch * p->heads * ((p->n_q + far - 1) / far * step);
+}
+
+/* Every task once, whatever the threads and the lengths. */
+static void each_task_once(void)
+{
+    static const int64_t lengths[] = {1, TILE - 1, TILE, TILE + 1, 3 * TILE, 100};
+    for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
+        for (int threads = 0; threads <= 7; threads++)
+            for (int many = 0; many < 2; many++) {
+                const struct attn_problem p = {.batch = 2, .heads = 6, .kv_heads = 3, .n_q = lengths[n], .n_k = many ? LONG : 5, .threads = threads};
+                float *out;
+                CU_ASSERT_FATAL(called(p, &out, 0) == 0);
+                const int64_t tasks = tasks_of(&p), all = p.batch * p.heads * p.n_q * DIM;
+                for (int64_t k = 0; k < all; k++) CU_ASSERT_FATAL(out[k] == (k < tasks ? 1.0f : 0.0f));
+                free(out);
+            }
+}
+
+static void errors(void)
+{
+    struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 1, .n_q = 20, .n_k = 20, .threads = 2};
+    float one[2 * 20 * DIM] = {0}, *out;
+    CU_ASSERT(called(p, &out, -1) == ATTN_EWORKSPACE);
+    free(out);
+    unsigned char *workspace = attn_alloc(SPEC_workspace(&p) + 64);
+    workspace_end = workspace + SPEC_workspace(&p);
+    CU_ASSERT(SPEC_workspace(NULL) == 0);
+    CU_ASSERT(SPEC_forward(NULL, &params, one, one, one, one, workspace) == ATTN_EPOINTER);
+    CU_ASSERT(SPEC_forward(&p, &params, NULL, one, one, one, workspace) == ATTN_EPOINTER);
+    CU_ASSERT(SPEC_forward(&p, &params, one, one, NULL, one, workspace) == ATTN_EPOINTER);
+    CU_ASSERT(SPEC_forward(&p, &params, one, one, one, one, NULL) == ATTN_EPOINTER);
+    CU_ASSERT(SPEC_forward(&p, &params, one, one, one, one, workspace + 4) == ATTN_EALIGN);
+    CU_ASSERT(SPEC_forward(&p, NULL, one, one, one, one, workspace) == (PARAMS ? ATTN_EPARAM : 0));
+    p.kv_heads = 0;
+    CU_ASSERT(SPEC_forward(&p, &params, one, one, one, one, workspace) == ATTN_EPROBLEM);
+    p = (struct attn_problem){.heads = 1, .kv_heads = 1};
+    CU_ASSERT(SPEC_forward(&p, NULL, NULL, NULL, NULL, NULL, NULL) == 0); /* nothing to do */
+    attn_free(workspace);
+}
+
+/* What serves many keys serves fewer, and one workspace any setting of OpenMP. */
+static void workspace_serves(void)
+{
+    struct attn_problem few = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 1, .n_k = 10, .threads = 3}, many = few;
+    many.n_k = LONG;
+    CU_ASSERT(SPEC_workspace(&many) >= SPEC_workspace(&few) && SPEC_workspace(&few) == 3 * OWN);
+    CU_ASSERT(SPEC_workspace(&many) == (PHASES ? 3 * (OWN + SHARED + SLOTS * SLOT) : 3 * OWN));
+    few.threads = 0;
+    few.workspace_bytes = SPEC_workspace(&few);
+    CU_ASSERT(few.workspace_bytes >= OWN * threads_served(&few));
+    CU_ASSERT(thread_count(&few, OWN) >= 1 && (size_t)thread_count(&few, OWN) <= few.workspace_bytes / OWN);
+}
+
+#if IDS
+static void ids_in_order(void)
+{
+    const struct attn_problem p = {.batch = 2, .heads = 1, .kv_heads = 1, .n_q = 3, .n_k = LONG, .threads = 2};
+    float *out;
+    for (int k = 0; k < LONG; k++) ids[k] = k / 7, ids[LONG + k] = -k; /* of the second batch they fall */
+    CU_ASSERT(called(p, &out, 0) == ATTN_EORDER);
+    free(out);
+    for (int k = 0; k < LONG; k++) ids[LONG + k] = -5;
+    CU_ASSERT(called(p, &out, 0) == 0);
+    free(out);
+    CU_ASSERT(id_at(ids, 0, 10) == 0 && id_at(ids, 9, 10) == 1 && id_at(ids, 20, 10) == 1 && id_at(ids, -1, 10) == INT64_MIN);
+    const struct ids all = ids_of(ids, 0, 22), before = ids_of(ids, -3, 8), none = ids_of(ids, -3, 0);
+    CU_ASSERT(all.least == 0 && all.most == 3 && before.least == INT64_MIN && before.most == 1 && none.most == INT64_MIN);
+    memset(ids, 0, sizeof ids);
+}
+#endif
+
+#if BF16 || F16
+/* Every number of 16 bits is kept, and those between two go to the nearer. */
+static void sixteen_bits(void)
+{
+    for (uint32_t x = 0; x < 0x10000; x++) {
+        const float value = widened((uint16_t)x);
+        const double said = BF16 ? attn_bf16_value((uint16_t)x) : attn_f16_value((uint16_t)x);
+        if (isnan(value)) {
+            CU_ASSERT(isnan(said) && isnan(widened(narrowed(value))));
+            continue;
+        }
+        CU_ASSERT_FATAL((double)value == said && narrowed(value) == x);
+        const float more = nextafterf(value, INFINITY) * (1 + 0x1p-10f);
+        CU_ASSERT_FATAL(narrowed(more) == (BF16 ? attn_bf16((double)more) : attn_f16((double)more)));
+    }
+}
+#endif
+
+int main(void)
+{
+    static const struct unit_test tests[] = {
+        {"entry/each_task_once", each_task_once}, {"entry/errors", errors}, {"entry/workspace_serves", workspace_serves},
+#if IDS
+        {"entry/ids_in_order", ids_in_order},
+#endif
+#if BF16 || F16
+        {"entry/sixteen_bits", sixteen_bits},
+#endif
+    };
+    (void)least;
+    (void)round_up;
+    return unit_tests_run("entry", tests, sizeof tests / sizeof *tests);
+}
