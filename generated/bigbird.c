@@ -301,9 +301,9 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
@@ -319,18 +319,18 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_max + i, splat_v4(-FLT_MAX));
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
             }
         }
     }
@@ -401,13 +401,13 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                     store_v4(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 old_max_8 = load_v4(old_max + i);
                 const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
                 store_v4(old_max + i, old_max_new9);
                 store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
-                store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new9);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -419,12 +419,12 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                     store_v4(score + j * 64 + i, score_new12);
                     row_sum_in += score_new12;
                 }
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and
                 NaN reach only what sees them */
-                dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[4];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -441,7 +441,7 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                 }
             } else
-                dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
@@ -681,9 +681,9 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
@@ -699,18 +699,18 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_max + i, splat_v3(-FLT_MAX));
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
             }
         }
     }
@@ -781,13 +781,13 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                     store_v3(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 old_max_8 = load_v3(old_max + i);
                 const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
                 store_v3(old_max + i, old_max_new9);
                 store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
-                store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new9);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -799,12 +799,12 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                     store_v3(score + j * 64 + i, score_new12);
                     row_sum_in += score_new12;
                 }
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and
                 NaN reach only what sees them */
-                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[8];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -821,7 +821,7 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                 }
             } else
-                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
@@ -1053,9 +1053,9 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
@@ -1071,18 +1071,18 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_max + i, splat_any(-FLT_MAX));
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
             }
         }
     }
@@ -1154,13 +1154,13 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                     store_any(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any old_max_8 = load_any(old_max + i);
                 const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
                 store_any(old_max + i, old_max_new9);
                 store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
-                store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new9);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1172,12 +1172,12 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                     store_any(score + j * 64 + i, score_new12);
                     row_sum_in += score_new12;
                 }
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and
                 NaN reach only what sees them */
-                dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[16];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1194,7 +1194,7 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                 }
             } else
-                dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */

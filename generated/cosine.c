@@ -255,9 +255,9 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
     float *const row_max = (float *)(void *)(work + 156672); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const row_sum = (float *)(void *)(work + 158720); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 159744); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 159744); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 160768); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 230400); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 230400); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 300032); /* [d: 64, i: 256 of 272] */
@@ -293,18 +293,18 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             store_v4(q_tile + d * 272 + i, (load_v4(q_tile + d * 272 + i) * t_1) * 14.42695f);
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_max + i, splat_v4(-FLT_MAX));
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -362,13 +362,13 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
                 store_v4(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 old_max_4 = load_v4(old_max + i);
             const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
             store_v4(old_max + i, old_max_new5);
             store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -380,10 +380,10 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
                 store_v4(score + j * 272 + i, score_new8);
                 row_sum_in += score_new8;
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -577,9 +577,9 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
     float *const row_max = (float *)(void *)(work + 156672); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const row_sum = (float *)(void *)(work + 158720); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 159744); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 159744); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 160768); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 230400); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 230400); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 300032); /* [d: 64, i: 256 of 272] */
@@ -615,18 +615,18 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             store_v3(q_tile + d * 272 + i, (load_v3(q_tile + d * 272 + i) * t_1) * 14.42695f);
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_max + i, splat_v3(-FLT_MAX));
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -684,13 +684,13 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
                 store_v3(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 old_max_4 = load_v3(old_max + i);
             const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
             store_v3(old_max + i, old_max_new5);
             store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -702,10 +702,10 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
                 store_v3(score + j * 272 + i, score_new8);
                 row_sum_in += score_new8;
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -891,9 +891,9 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
     float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
     float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
     float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 84480); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
@@ -929,18 +929,18 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             store_any(q_tile + d * 144 + i, (load_any(q_tile + d * 144 + i) * t_1) * 14.42695f);
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_max + i, splat_any(-FLT_MAX));
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -998,13 +998,13 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
                 store_any(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any old_max_4 = load_any(old_max + i);
             const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
             store_any(old_max + i, old_max_new5);
             store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1016,10 +1016,10 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
                 store_any(score + j * 144 + i, score_new8);
                 row_sum_in += score_new8;
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -286,9 +286,9 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
@@ -304,18 +304,18 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i_count; i += 16) {
         store_v4(row_max + i, splat_v4(-FLT_MAX));
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
             }
         }
     }
@@ -359,13 +359,13 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
                     store_v4(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 16) {
                 const vec_v4 old_max_4 = load_v4(old_max + i);
                 const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
                 store_v4(old_max + i, old_max_new5);
                 store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-                store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new5);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 16) {
@@ -377,11 +377,11 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
                     store_v4(score + j * 64 + i, score_new8);
                     row_sum_in += score_new8;
                 }
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_v4(v + j0 * v_row, 2 * v_row, j_count, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot1_v4(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_rest);
+                dot1_v4(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_v4 seen[4];
                     if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
@@ -396,7 +396,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_v4(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_rest);
+                dot2_v4(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
@@ -629,9 +629,9 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
@@ -647,18 +647,18 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i_count; i += 8) {
         store_v3(row_max + i, splat_v3(-FLT_MAX));
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
             }
         }
     }
@@ -702,13 +702,13 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
                     store_v3(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 8) {
                 const vec_v3 old_max_4 = load_v3(old_max + i);
                 const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
                 store_v3(old_max + i, old_max_new5);
                 store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-                store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new5);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 8) {
@@ -720,11 +720,11 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
                     store_v3(score + j * 64 + i, score_new8);
                     row_sum_in += score_new8;
                 }
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_v3(v + j0 * v_row, 2 * v_row, j_count, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot1_v3(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_rest);
+                dot1_v3(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_v3 seen[8];
                     if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
@@ -739,7 +739,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_v3(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_rest);
+                dot2_v3(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
@@ -964,9 +964,9 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
@@ -982,18 +982,18 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i_count; i += 4) {
         store_any(row_max + i, splat_any(-FLT_MAX));
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
             }
         }
     }
@@ -1037,13 +1037,13 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
                     store_any(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 4) {
                 const vec_any old_max_4 = load_any(old_max + i);
                 const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
                 store_any(old_max + i, old_max_new5);
                 store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-                store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new5);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 4) {
@@ -1055,11 +1055,11 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
                     store_any(score + j * 64 + i, score_new8);
                     row_sum_in += score_new8;
                 }
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_any(v + j0 * v_row, 2 * v_row, j_count, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot1_any(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_rest);
+                dot1_any(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_any seen[16];
                     if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
@@ -1074,7 +1074,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_any(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_rest);
+                dot2_any(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */

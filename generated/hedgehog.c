@@ -393,9 +393,9 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     float *const score = (float *)(void *)(work + 214016); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 370688); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 527360); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 528384); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 528384); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 529408); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
@@ -480,17 +480,17 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             store_v4(query + c * 272 + i, load_v4(query + c * 272 + i) / query_9_11);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -611,13 +611,13 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -628,7 +628,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -649,20 +649,20 @@ TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, co
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -812,14 +812,14 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new12 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 8336 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 8336 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 8336 + f, before_new12);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -827,7 +827,8 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new13 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
+                        splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
@@ -874,10 +875,10 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
     float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 37248); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
     float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -994,19 +995,19 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
             dot7_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                         store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -1127,13 +1128,13 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[2];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1145,7 +1146,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1458,9 +1459,9 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     float *const score = (float *)(void *)(work + 214016); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 370688); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 527360); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 528384); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 528384); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 529408); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
@@ -1545,17 +1546,17 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             store_v3(query + c * 272 + i, load_v3(query + c * 272 + i) / query_9_11);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1676,13 +1677,13 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1693,7 +1694,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1714,20 +1715,20 @@ TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, co
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1877,14 +1878,14 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new12 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 8336 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 8336 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 8336 + f, before_new12);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1892,7 +1893,8 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new13 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
+                        splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
@@ -1939,10 +1941,10 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
     float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 37248); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
     float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2059,19 +2061,19 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
             dot7_v3(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -2192,13 +2194,13 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[4];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2210,7 +2212,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2514,9 +2516,9 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     float *const score = (float *)(void *)(work + 148544); /* [j: 144, i: 128 of 144] */
     float *const score_2 = (float *)(void *)(work + 231488); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 36864); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 314432); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 314432); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 314944); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 351808); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 351808); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
@@ -2601,17 +2603,17 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             store_any(query + c * 144 + i, load_any(query + c * 144 + i) / query_9_11);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2732,13 +2734,13 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2749,7 +2751,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2770,20 +2772,20 @@ APART void hedgehog_begin_any(const struct call *call, int64_t task, const struc
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2933,14 +2935,14 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new12 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 8336 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 8336 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 8336 + f, before_new12);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -2948,7 +2950,7 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new13 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
@@ -2996,10 +2998,10 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
     float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 37248); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
     float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -3117,19 +3119,19 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     store_any(query_12 + i, load_any(query_12 + i) + query_12_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
             dot7_any(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 32 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 32 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -3250,13 +3252,13 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3268,7 +3270,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

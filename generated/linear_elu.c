@@ -343,9 +343,9 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -361,17 +361,17 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             store_v4(q_tile + d * 272 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0, splat_v4(0.0f)))));
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -413,13 +413,13 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -430,7 +430,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -451,20 +451,20 @@ TARGET_v4 APART void linear_elu_begin_v4(const struct call *call, int64_t task, 
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 256); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -529,14 +529,14 @@ TARGET_v4 APART void linear_elu_fold_v4(const struct call *call, int64_t task, c
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 256); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new1 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 4160 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 4160 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 4160 + f, before_new1);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -544,7 +544,8 @@ TARGET_v4 APART void linear_elu_fold_v4(const struct call *call, int64_t task, c
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new2 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4160 + f * 64 + e), splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4160 + f * 64 + e),
+                        splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 4160 + f * 64 + e, before_2_new2);
                 }
             }
@@ -575,10 +576,10 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
     float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(part->work + 4096); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 4224); /* [i: 32] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 4352); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 4352); /* [i: 32] */
     float *const query_3 = (float *)(void *)(part->work + 4480); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 12672); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 20864); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -618,19 +619,19 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                     store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
             dot4_v4(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                         store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -672,13 +673,13 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[2];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -690,7 +691,7 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -975,9 +976,9 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -993,17 +994,17 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             store_v3(q_tile + d * 272 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0, splat_v3(0.0f)))));
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1045,13 +1046,13 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1062,7 +1063,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1083,20 +1084,20 @@ TARGET_v3 APART void linear_elu_begin_v3(const struct call *call, int64_t task, 
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 256); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1161,14 +1162,14 @@ TARGET_v3 APART void linear_elu_fold_v3(const struct call *call, int64_t task, c
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 256); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new1 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 4160 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 4160 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 4160 + f, before_new1);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1176,7 +1177,8 @@ TARGET_v3 APART void linear_elu_fold_v3(const struct call *call, int64_t task, c
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new2 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4160 + f * 64 + e), splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4160 + f * 64 + e),
+                        splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 4160 + f * 64 + e, before_2_new2);
                 }
             }
@@ -1207,10 +1209,10 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
     float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(part->work + 4096); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 4224); /* [i: 32] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 4352); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 4352); /* [i: 32] */
     float *const query_3 = (float *)(void *)(part->work + 4480); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 12672); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 20864); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1250,19 +1252,19 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                     store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
             dot4_v3(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -1304,13 +1306,13 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[4];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1322,7 +1324,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1598,9 +1600,9 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 83456); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
@@ -1616,17 +1618,17 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             store_any(q_tile + d * 144 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0, splat_any(0.0f)))));
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1668,13 +1670,13 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1685,7 +1687,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1706,20 +1708,20 @@ APART void linear_elu_begin_any(const struct call *call, int64_t task, const str
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 256); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -1784,14 +1786,14 @@ APART void linear_elu_fold_any(const struct call *call, int64_t task, const stru
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 256); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new1 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 4160 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 4160 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 4160 + f, before_new1);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1799,7 +1801,7 @@ APART void linear_elu_fold_any(const struct call *call, int64_t task, const stru
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new2 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4160 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4160 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 4160 + f * 64 + e, before_2_new2);
                 }
@@ -1831,10 +1833,10 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
     float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(part->work + 4096); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 4224); /* [i: 32] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 4352); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 4352); /* [i: 32] */
     float *const query_3 = (float *)(void *)(part->work + 4480); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 12672); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 20864); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1874,19 +1876,19 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                     store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
             dot4_any(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 32 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 32 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -1929,13 +1931,13 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1947,7 +1949,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -276,9 +276,9 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -315,17 +315,17 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_2);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -380,11 +380,11 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -405,20 +405,20 @@ TARGET_v4 APART void linear_taylor_begin_v4(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
-    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 80] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 80] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -522,19 +522,20 @@ TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 80] */
     float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
-    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 80] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 80] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t f = f0; f < f1; f += 16) {
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 4240 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 4240 + f), splat_v4(1));
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
+                        splat_v4(1));
                 }
             }
         }
@@ -835,9 +836,9 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -874,17 +875,17 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_2);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -939,11 +940,11 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -964,20 +965,20 @@ TARGET_v3 APART void linear_taylor_begin_v3(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
-    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 72] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 72] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1081,19 +1082,20 @@ TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 72] */
     float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
-    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 72] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 72] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t f = f0; f < f1; f += 8) {
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 4240 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 4240 + f), splat_v3(1));
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
+                        splat_v3(1));
                 }
             }
         }
@@ -1385,9 +1387,9 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 83456); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
@@ -1424,17 +1426,17 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_2);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1489,11 +1491,11 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1514,20 +1516,20 @@ APART void linear_taylor_begin_any(const struct call *call, int64_t task, const 
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
-    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 68] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 68] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -1631,19 +1633,19 @@ APART void linear_taylor_fold_any(const struct call *call, int64_t task, const s
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 68] */
     float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
-    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 68] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 68] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t f = f0; f < f1; f += 4) {
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 4240 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 4240 + f), splat_any(1));
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
                         splat_any(1));
                 }
             }

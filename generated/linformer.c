@@ -250,24 +250,24 @@ TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, c
     (void)task;
     const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
             UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
                 store_v4(carried + s * 64 + d, splat_v4(0.0f));
-                store_v4(carried_rest + s * 64 + d, splat_v4(0.0f));
+                store_v4(carried_compensation + s * 64 + d, splat_v4(0.0f));
             }
         }
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + s * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + s * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -326,15 +326,16 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 64) {
                 UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
-                    add_v4(carried + s * 64 + d, carried_rest + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
+                    add_v4(carried + s * 64 + d, carried_compensation + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d),
+                        splat_v4(1));
                 }
             }
         }
@@ -342,7 +343,7 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    add_v4(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
+                    add_v4(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
                         splat_v4(1));
                 }
             }
@@ -621,24 +622,24 @@ TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, c
     (void)task;
     const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
             UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
                 store_v3(carried + s * 64 + d, splat_v3(0.0f));
-                store_v3(carried_rest + s * 64 + d, splat_v3(0.0f));
+                store_v3(carried_compensation + s * 64 + d, splat_v3(0.0f));
             }
         }
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + s * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + s * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -697,15 +698,16 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 16) {
                 UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
-                    add_v3(carried + s * 64 + d, carried_rest + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
+                    add_v3(carried + s * 64 + d, carried_compensation + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d),
+                        splat_v3(1));
                 }
             }
         }
@@ -713,7 +715,7 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    add_v3(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
+                    add_v3(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
                         splat_v3(1));
                 }
             }
@@ -984,24 +986,24 @@ APART void linformer_begin_any(const struct call *call, int64_t task, const stru
     (void)task;
     const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
             UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
                 store_any(carried + s * 64 + d, splat_any(0.0f));
-                store_any(carried_rest + s * 64 + d, splat_any(0.0f));
+                store_any(carried_compensation + s * 64 + d, splat_any(0.0f));
             }
         }
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + s * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + s * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + s * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -1060,15 +1062,16 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 8) {
                 UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
-                    add_any(carried + s * 64 + d, carried_rest + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
+                    add_any(carried + s * 64 + d, carried_compensation + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d),
+                        splat_any(1));
                 }
             }
         }
@@ -1076,7 +1079,7 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    add_any(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
+                    add_any(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
                         splat_any(1));
                 }
             }

@@ -346,9 +346,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 144] */
     float *const score = (float *)(void *)(work + 26624); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 183296); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 184320); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184320); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 34816); /* [d: 64, i: 256 of 272] */
@@ -369,17 +369,17 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -441,14 +441,14 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -463,7 +463,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -657,10 +657,10 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
     float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 39424); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
     float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -714,19 +714,19 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
             dot7_v4(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -782,13 +782,13 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -800,7 +800,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1076,9 +1076,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 144] */
     float *const score = (float *)(void *)(work + 26624); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 183296); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 184320); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184320); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 34816); /* [d: 64, i: 256 of 272] */
@@ -1099,17 +1099,17 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1171,14 +1171,14 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1193,7 +1193,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1387,10 +1387,10 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
     float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 39424); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
     float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1444,19 +1444,19 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
             dot7_v3(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -1512,13 +1512,13 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1530,7 +1530,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1797,9 +1797,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     float *const key_2 = (float *)(void *)(work + 18432); /* [r: 16, j: 144] */
     float *const score = (float *)(void *)(work + 18432); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 101376); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 101888); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 101888); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 102400); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 139264); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 139264); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 18432); /* [d: 64, i: 128 of 144] */
@@ -1820,17 +1820,17 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1892,14 +1892,14 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1914,7 +1914,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2108,10 +2108,10 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
     float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 39424); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
     float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2165,19 +2165,19 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     store_any(query_5 + i, load_any(query_5 + i) + query_5_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
             dot7_any(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -2233,13 +2233,13 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2251,7 +2251,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

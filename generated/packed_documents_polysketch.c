@@ -110,7 +110,7 @@ INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* The ids at a range of positions lie between these. In front of the first key stands one that is less than any there. */
+/* The ids at a range of positions lie between these. Before the first key stands one that is less than any there. */
 struct ids {
     int64_t least, most;
 };
@@ -396,9 +396,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 368768); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
@@ -461,17 +461,17 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -583,13 +583,13 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v4(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -604,7 +604,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -625,20 +625,20 @@ TARGET_v4 APART void packed_documents_polysketch_begin_v4(const struct call *cal
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -790,9 +790,9 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
         const int t_9 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
@@ -800,8 +800,8 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
             const vec_v4 carried_7 = load_v4(carried + f);
             const vec_v4 before_new8 = carried_7;
             store_v4(carried + f, t_9 ? carried_7 : splat_v4(0.0f));
-            store_v4(carried_rest + f, t_9 ? load_v4(carried_rest + f) : splat_v4(0.0f));
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+            store_v4(carried_compensation + f, t_9 ? load_v4(carried_compensation + f) : splat_v4(0.0f));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
@@ -811,8 +811,9 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
                 const vec_v4 carried_2_10 = load_v4(carried_2 + f * 64 + e);
                 const vec_v4 before_2_new11 = carried_2_10;
                 store_v4(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, t_12 ? load_v4(carried_2_rest + f * 64 + e) : splat_v4(0.0f));
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v4(1));
+                store_v4(carried_2_compensation + f * 64 + e, t_12 ? load_v4(carried_2_compensation + f * 64 + e) : splat_v4(0.0f));
+                add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    splat_v4(1));
                 store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new11);
             }
         }
@@ -852,10 +853,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
     float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -924,11 +925,11 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_9 + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -967,12 +968,12 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot8_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -1066,13 +1067,13 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k -
                     n_q + 1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1088,7 +1089,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot11_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1), query_9, 0.0f)) + 1.0f) ... */
             const int64_t t_33 = n_k - n_q;
@@ -1388,9 +1389,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 368768); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
@@ -1453,17 +1454,17 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1575,13 +1576,13 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v3(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1596,7 +1597,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1617,20 +1618,20 @@ TARGET_v3 APART void packed_documents_polysketch_begin_v3(const struct call *cal
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1782,9 +1783,9 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
         const int t_9 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
@@ -1792,8 +1793,8 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
             const vec_v3 carried_7 = load_v3(carried + f);
             const vec_v3 before_new8 = carried_7;
             store_v3(carried + f, t_9 ? carried_7 : splat_v3(0.0f));
-            store_v3(carried_rest + f, t_9 ? load_v3(carried_rest + f) : splat_v3(0.0f));
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+            store_v3(carried_compensation + f, t_9 ? load_v3(carried_compensation + f) : splat_v3(0.0f));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
@@ -1803,8 +1804,9 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
                 const vec_v3 carried_2_10 = load_v3(carried_2 + f * 64 + e);
                 const vec_v3 before_2_new11 = carried_2_10;
                 store_v3(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, t_12 ? load_v3(carried_2_rest + f * 64 + e) : splat_v3(0.0f));
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v3(1));
+                store_v3(carried_2_compensation + f * 64 + e, t_12 ? load_v3(carried_2_compensation + f * 64 + e) : splat_v3(0.0f));
+                add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    splat_v3(1));
                 store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new11);
             }
         }
@@ -1844,10 +1846,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
     float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1916,11 +1918,11 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_9 + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1959,12 +1961,12 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -2058,13 +2060,13 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k -
                     n_q + 1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2080,7 +2082,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1), query_9, 0.0f)) + 1.0f) ... */
             const int64_t t_33 = n_k - n_q;
@@ -2371,9 +2373,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
     float *const score_2 = (float *)(void *)(work + 120960); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 203904); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 204416); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 204416); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 204928); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 278656); /* [d: 64, i: 128 of 144] */
@@ -2436,17 +2438,17 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2558,13 +2560,13 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_any(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2579,7 +2581,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2600,20 +2602,20 @@ APART void packed_documents_polysketch_begin_any(const struct call *call, int64_
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2765,9 +2767,9 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
         const int t_9 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
@@ -2775,8 +2777,8 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
             const vec_any carried_7 = load_any(carried + f);
             const vec_any before_new8 = carried_7;
             store_any(carried + f, t_9 ? carried_7 : splat_any(0.0f));
-            store_any(carried_rest + f, t_9 ? load_any(carried_rest + f) : splat_any(0.0f));
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            store_any(carried_compensation + f, t_9 ? load_any(carried_compensation + f) : splat_any(0.0f));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
@@ -2786,8 +2788,9 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
                 const vec_any carried_2_10 = load_any(carried_2 + f * 64 + e);
                 const vec_any before_2_new11 = carried_2_10;
                 store_any(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, t_12 ? load_any(carried_2_rest + f * 64 + e) : splat_any(0.0f));
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_any(1));
+                store_any(carried_2_compensation + f * 64 + e, t_12 ? load_any(carried_2_compensation + f * 64 + e) : splat_any(0.0f));
+                add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    splat_any(1));
                 store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new11);
             }
         }
@@ -2827,10 +2830,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
     float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2899,11 +2902,11 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_9 + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2942,12 +2945,12 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -3041,13 +3044,13 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k -
                     n_q + 1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3063,7 +3066,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1), query_9, 0.0f)) + 1.0f) ... */
             const int64_t t_33 = n_k - n_q;

@@ -362,9 +362,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
     float *const weight_2 = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 650240); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 651264); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 651264); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 652288); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
@@ -420,18 +420,18 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_max + i, splat_v4(-FLT_MAX));
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -568,11 +568,11 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 }
             }
         }
-        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 old_max_11 = load_v4(old_max + i);
             store_v4(row_sum + i, load_v4(row_sum + i) * old_max_11);
-            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_11);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_11);
         }
         /* row_sum += weight_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -586,13 +586,13 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -603,7 +603,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
             }
         } else
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -625,21 +625,21 @@ TARGET_v4 APART void performer_positive_begin_v4(const struct call *call, int64_
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2048); /* [f: 256] */
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(-FLT_MAX));
         store_v4(carried_2 + f, splat_v4(0.0f));
-        store_v4(carried_2_rest + f, splat_v4(0.0f));
+        store_v4(carried_2_compensation + f, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_3_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -757,9 +757,9 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
     float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2048); /* [f: 256] */
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 16) {
@@ -772,17 +772,17 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
             store_v4(take + f, exp2_v4(state_6 - carried_new7));
             store_v4(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_2_8 = load_v4(carried_2 + f);
             const vec_v4 before_2_new9 = carried_2_8;
             const vec_v4 keep_10 = load_v4(keep + f);
             store_v4(carried_2 + f, carried_2_8 * keep_10);
-            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_10);
-            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) * load_v4(take + f), splat_v4(1));
+            store_v4(carried_2_compensation + f, load_v4(carried_2_compensation + f) * keep_10);
+            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) * load_v4(take + f), splat_v4(1));
             store_v4(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
@@ -790,9 +790,9 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
                     const vec_v4 before_3_new12 = carried_3_11;
                     const float keep_13 = keep[f];
                     store_v4(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_13);
-                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
-                        splat_v4(1));
+                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) * keep_13);
+                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) *
+                        take[f], splat_v4(1));
                     store_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
@@ -835,10 +835,10 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 99648); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 99648); /* [i: 16] */
     float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
     float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
-    float *const sum_rest = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -926,19 +926,19 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 query_11_in += query_11_in_whole;
                 store_v4(query_11 + i, load_v4(query_11 + i) + query_11_in);
             }
-            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_max + i, splat_v4(-FLT_MAX));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
             dot6_v4(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     store_v4(sum + e * 16 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 16 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = most(0, chunk * 16), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
@@ -1054,11 +1054,11 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 old_max_29 = load_v4(old_max + i);
                     store_v4(row_sum + i, load_v4(row_sum + i) * old_max_29);
-                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_29);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_29);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1066,12 +1066,12 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         row_sum_in += load_v4(weight_2 + j * 16 + i);
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[1];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1083,7 +1083,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot8_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    dot8_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1381,9 +1381,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
     float *const weight_2 = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 650240); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 651264); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 651264); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 652288); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
@@ -1439,18 +1439,18 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_max + i, splat_v3(-FLT_MAX));
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1587,11 +1587,11 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 }
             }
         }
-        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 old_max_11 = load_v3(old_max + i);
             store_v3(row_sum + i, load_v3(row_sum + i) * old_max_11);
-            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_11);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_11);
         }
         /* row_sum += weight_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1605,13 +1605,13 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1622,7 +1622,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
             }
         } else
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1644,21 +1644,21 @@ TARGET_v3 APART void performer_positive_begin_v3(const struct call *call, int64_
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2048); /* [f: 256] */
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(-FLT_MAX));
         store_v3(carried_2 + f, splat_v3(0.0f));
-        store_v3(carried_2_rest + f, splat_v3(0.0f));
+        store_v3(carried_2_compensation + f, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_3_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1783,9 +1783,9 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
     float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2048); /* [f: 256] */
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 8) {
@@ -1798,17 +1798,17 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
             store_v3(take + f, exp2_v3(state_6 - carried_new7));
             store_v3(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_2_8 = load_v3(carried_2 + f);
             const vec_v3 before_2_new9 = carried_2_8;
             const vec_v3 keep_10 = load_v3(keep + f);
             store_v3(carried_2 + f, carried_2_8 * keep_10);
-            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_10);
-            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) * load_v3(take + f), splat_v3(1));
+            store_v3(carried_2_compensation + f, load_v3(carried_2_compensation + f) * keep_10);
+            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) * load_v3(take + f), splat_v3(1));
             store_v3(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
@@ -1816,9 +1816,9 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
                     const vec_v3 before_3_new12 = carried_3_11;
                     const float keep_13 = keep[f];
                     store_v3(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_13);
-                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
-                        splat_v3(1));
+                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) * keep_13);
+                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) *
+                        take[f], splat_v3(1));
                     store_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
@@ -1861,10 +1861,10 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 99648); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 99648); /* [i: 16] */
     float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
     float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
-    float *const sum_rest = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1968,20 +1968,20 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 query_11_in += query_11_in_whole;
                 store_v3(query_11 + i, load_v3(query_11 + i) + query_11_in);
             }
-            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(row_max + i, splat_v3(-FLT_MAX));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
             dot6_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -2118,11 +2118,11 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 old_max_29 = load_v3(old_max + i);
                     store_v3(row_sum + i, load_v3(row_sum + i) * old_max_29);
-                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_29);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_29);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2136,13 +2136,13 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[2];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2154,7 +2154,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot8_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    dot8_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2443,9 +2443,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     float *const old_max = (float *)(void *)(work + 147968); /* [i: 128] */
     float *const weight_2 = (float *)(void *)(work + 361536); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 444480); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 444992); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 444992); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 445504); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 482368); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 482368); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 147968); /* [d: 64, i: 128 of 144] */
@@ -2501,18 +2501,18 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_max + i, splat_any(-FLT_MAX));
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2649,11 +2649,11 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 }
             }
         }
-        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any old_max_11 = load_any(old_max + i);
             store_any(row_sum + i, load_any(row_sum + i) * old_max_11);
-            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_11);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_11);
         }
         /* row_sum += weight_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2667,13 +2667,13 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2684,7 +2684,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, weight_2 + j * 144, seen, i1 - i0);
             }
         } else
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2706,21 +2706,21 @@ APART void performer_positive_begin_any(const struct call *call, int64_t task, c
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2048); /* [f: 256] */
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(-FLT_MAX));
         store_any(carried_2 + f, splat_any(0.0f));
-        store_any(carried_2_rest + f, splat_any(0.0f));
+        store_any(carried_2_compensation + f, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_3 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_3_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2845,9 +2845,9 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
     float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2048); /* [f: 256] */
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 4) {
@@ -2860,17 +2860,17 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
             store_any(take + f, exp2_any(state_6 - carried_new7));
             store_any(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_2_8 = load_any(carried_2 + f);
             const vec_any before_2_new9 = carried_2_8;
             const vec_any keep_10 = load_any(keep + f);
             store_any(carried_2 + f, carried_2_8 * keep_10);
-            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_10);
-            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) * load_any(take + f), splat_any(1));
+            store_any(carried_2_compensation + f, load_any(carried_2_compensation + f) * keep_10);
+            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) * load_any(take + f), splat_any(1));
             store_any(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
@@ -2878,9 +2878,9 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
                     const vec_any before_3_new12 = carried_3_11;
                     const float keep_13 = keep[f];
                     store_any(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_13);
-                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
-                        splat_any(1));
+                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) * keep_13);
+                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) *
+                        take[f], splat_any(1));
                     store_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
@@ -2923,10 +2923,10 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 99648); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 99648); /* [i: 16] */
     float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
     float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
-    float *const sum_rest = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -3030,20 +3030,20 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 query_11_in += query_11_in_whole;
                 store_any(query_11 + i, load_any(query_11 + i) + query_11_in);
             }
-            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(row_max + i, splat_any(-FLT_MAX));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
             dot6_any(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 16 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 16 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -3180,11 +3180,11 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any old_max_29 = load_any(old_max + i);
                     store_any(row_sum + i, load_any(row_sum + i) * old_max_29);
-                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_29);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_29);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -3198,13 +3198,13 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot7_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    dot7_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[4];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3216,7 +3216,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot8_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    dot8_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

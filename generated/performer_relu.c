@@ -336,9 +336,9 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 144] */
     float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 582656); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 583680); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 583680); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 584704); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 256 of 272] */
@@ -357,17 +357,17 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -412,13 +412,13 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -429,7 +429,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -450,20 +450,20 @@ TARGET_v4 APART void performer_relu_begin_v4(const struct call *call, int64_t ta
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -533,14 +533,14 @@ TARGET_v4 APART void performer_relu_fold_v4(const struct call *call, int64_t tas
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new0 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 16656 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 16656 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 16656 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -548,7 +548,7 @@ TARGET_v4 APART void performer_relu_fold_v4(const struct call *call, int64_t tas
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new1 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
                         splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 16656 + f * 64 + e, before_2_new1);
                 }
@@ -583,10 +583,10 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
     float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 147456); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 147968); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 147968); /* [i: 64] */
     float *const query_4 = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -635,19 +635,19 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                     store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
             dot7_v4(state_2 + (chunk - chunk0) * 16656, query, query_4);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -692,13 +692,13 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -710,7 +710,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -985,9 +985,9 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 144] */
     float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 582656); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 583680); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 583680); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 584704); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 256 of 272] */
@@ -1006,17 +1006,17 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1061,13 +1061,13 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1078,7 +1078,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1099,20 +1099,20 @@ TARGET_v3 APART void performer_relu_begin_v3(const struct call *call, int64_t ta
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1182,14 +1182,14 @@ TARGET_v3 APART void performer_relu_fold_v3(const struct call *call, int64_t tas
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new0 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 16656 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 16656 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 16656 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1197,7 +1197,7 @@ TARGET_v3 APART void performer_relu_fold_v3(const struct call *call, int64_t tas
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new1 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
                         splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 16656 + f * 64 + e, before_2_new1);
                 }
@@ -1232,10 +1232,10 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
     float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 147456); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 147968); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 147968); /* [i: 64] */
     float *const query_4 = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1284,19 +1284,19 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                     store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
             dot7_v3(state_2 + (chunk - chunk0) * 16656, query, query_4);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -1341,13 +1341,13 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1359,7 +1359,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1625,9 +1625,9 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     float *const key = (float *)(void *)(work + 147456); /* [c: 256, j: 144] */
     float *const score = (float *)(void *)(work + 294912); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 377856); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 378368); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 378368); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 378880); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 415744); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 415744); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 128 of 144] */
@@ -1646,17 +1646,17 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1701,13 +1701,13 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1718,7 +1718,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1739,20 +1739,20 @@ APART void performer_relu_begin_any(const struct call *call, int64_t task, const
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -1822,14 +1822,14 @@ APART void performer_relu_fold_any(const struct call *call, int64_t task, const 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new0 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 16656 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 16656 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 16656 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1837,7 +1837,7 @@ APART void performer_relu_fold_any(const struct call *call, int64_t task, const 
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new1 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 16656 + f * 64 + e, before_2_new1);
                 }
@@ -1872,10 +1872,10 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
     float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 147456); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 147968); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 147968); /* [i: 64] */
     float *const query_4 = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1924,19 +1924,19 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                     store_any(query_3 + i, load_any(query_3 + i) + query_3_in[u]);
                 }
             }
-            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
             dot7_any(state_2 + (chunk - chunk0) * 16656, query, query_4);
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -1981,13 +1981,13 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1999,7 +1999,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

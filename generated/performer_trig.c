@@ -393,9 +393,9 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     float *const row_max = (float *)(void *)(work + 1166912); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 715328); /* [i: 256] */
     float *const row_sum = (float *)(void *)(work + 1167936); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1168960); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 1168960); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 1169984); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
@@ -438,18 +438,18 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             store_v4(query_3 + c * 272 + i, cos_v4(&angle4));
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_max + i, splat_v4(-FLT_MAX));
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -557,11 +557,11 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                 }
             }
         }
-        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 old_max_16 = load_v4(old_max + i);
             store_v4(row_sum + i, load_v4(row_sum + i) * old_max_16);
-            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_16);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_16);
         }
         /* row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -575,13 +575,13 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -592,7 +592,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -614,21 +614,21 @@ TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t ta
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(-FLT_MAX));
         store_v4(carried_2 + f, splat_v4(0.0f));
-        store_v4(carried_2_rest + f, splat_v4(0.0f));
+        store_v4(carried_2_compensation + f, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_3_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -760,9 +760,9 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
     float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 16) {
@@ -775,17 +775,17 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
             store_v4(take + f, exp2_v4(state_8 - carried_new9));
             store_v4(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_2_10 = load_v4(carried_2 + f);
             const vec_v4 before_2_new11 = carried_2_10;
             const vec_v4 keep_12 = load_v4(keep + f);
             store_v4(carried_2 + f, carried_2_10 * keep_12);
-            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_12);
-            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * load_v4(take + f), splat_v4(1));
+            store_v4(carried_2_compensation + f, load_v4(carried_2_compensation + f) * keep_12);
+            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * load_v4(take + f), splat_v4(1));
             store_v4(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
@@ -793,9 +793,9 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
                     const vec_v4 before_3_new14 = carried_3_13;
                     const float keep_15 = keep[f];
                     store_v4(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_15);
-                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
-                        splat_v4(1));
+                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) * keep_15);
+                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
+                        take[f], splat_v4(1));
                     store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
@@ -841,10 +841,10 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
     float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -907,12 +907,12 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 store_v4(query_5 + i, query_5_in);
             }
-            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_7 + i, splat_v4(0.0f));
                 store_v4(row_max + i, splat_v4(-FLT_MAX));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_8 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -945,12 +945,12 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
                 dot7_v4(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -1058,11 +1058,11 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 old_max_36 = load_v4(old_max + i);
                     store_v4(row_sum + i, load_v4(row_sum + i) * old_max_36);
-                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_36);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_36);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1076,13 +1076,13 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1094,7 +1094,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1420,9 +1420,9 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     float *const row_max = (float *)(void *)(work + 1166912); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 715328); /* [i: 256] */
     float *const row_sum = (float *)(void *)(work + 1167936); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1168960); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 1168960); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 1169984); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
@@ -1465,18 +1465,18 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             store_v3(query_3 + c * 272 + i, cos_v3(&angle4));
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_max + i, splat_v3(-FLT_MAX));
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1584,11 +1584,11 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                 }
             }
         }
-        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 old_max_16 = load_v3(old_max + i);
             store_v3(row_sum + i, load_v3(row_sum + i) * old_max_16);
-            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_16);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_16);
         }
         /* row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1602,13 +1602,13 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1619,7 +1619,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1641,21 +1641,21 @@ TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t ta
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(-FLT_MAX));
         store_v3(carried_2 + f, splat_v3(0.0f));
-        store_v3(carried_2_rest + f, splat_v3(0.0f));
+        store_v3(carried_2_compensation + f, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_3_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1787,9 +1787,9 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
     float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 8) {
@@ -1802,17 +1802,17 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
             store_v3(take + f, exp2_v3(state_8 - carried_new9));
             store_v3(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_2_10 = load_v3(carried_2 + f);
             const vec_v3 before_2_new11 = carried_2_10;
             const vec_v3 keep_12 = load_v3(keep + f);
             store_v3(carried_2 + f, carried_2_10 * keep_12);
-            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_12);
-            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * load_v3(take + f), splat_v3(1));
+            store_v3(carried_2_compensation + f, load_v3(carried_2_compensation + f) * keep_12);
+            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * load_v3(take + f), splat_v3(1));
             store_v3(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
@@ -1820,9 +1820,9 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
                     const vec_v3 before_3_new14 = carried_3_13;
                     const float keep_15 = keep[f];
                     store_v3(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_15);
-                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
-                        splat_v3(1));
+                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) * keep_15);
+                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
+                        take[f], splat_v3(1));
                     store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
@@ -1868,10 +1868,10 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
     float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1934,12 +1934,12 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 store_v3(query_5 + i, query_5_in);
             }
-            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_7 + i, splat_v3(0.0f));
                 store_v3(row_max + i, splat_v3(-FLT_MAX));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_8 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1972,12 +1972,12 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
                 dot7_v3(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -2085,11 +2085,11 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 old_max_36 = load_v3(old_max + i);
                     store_v3(row_sum + i, load_v3(row_sum + i) * old_max_36);
-                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_36);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_36);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2103,13 +2103,13 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2121,7 +2121,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2438,9 +2438,9 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     float *const row_max = (float *)(void *)(work + 673856); /* [i: 128] */
     float *const old_max = (float *)(void *)(work + 295424); /* [i: 128] */
     float *const row_sum = (float *)(void *)(work + 674368); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 674880); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 674880); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 675392); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 712256); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 712256); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 147968); /* [d: 64, i: 128 of 144] */
@@ -2483,18 +2483,18 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             store_any(query_3 + c * 144 + i, cos_any(&angle4));
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_max + i, splat_any(-FLT_MAX));
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2602,11 +2602,11 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
         }
-        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any old_max_16 = load_any(old_max + i);
             store_any(row_sum + i, load_any(row_sum + i) * old_max_16);
-            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_16);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_16);
         }
         /* row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2620,13 +2620,13 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2637,7 +2637,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2659,21 +2659,21 @@ APART void performer_trig_begin_any(const struct call *call, int64_t task, const
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(-FLT_MAX));
         store_any(carried_2 + f, splat_any(0.0f));
-        store_any(carried_2_rest + f, splat_any(0.0f));
+        store_any(carried_2_compensation + f, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_3 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_3_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2805,9 +2805,9 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
     float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
-    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 4) {
@@ -2820,17 +2820,17 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
             store_any(take + f, exp2_any(state_8 - carried_new9));
             store_any(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_2_10 = load_any(carried_2 + f);
             const vec_any before_2_new11 = carried_2_10;
             const vec_any keep_12 = load_any(keep + f);
             store_any(carried_2 + f, carried_2_10 * keep_12);
-            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_12);
-            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * load_any(take + f), splat_any(1));
+            store_any(carried_2_compensation + f, load_any(carried_2_compensation + f) * keep_12);
+            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * load_any(take + f), splat_any(1));
             store_any(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
@@ -2838,9 +2838,9 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
                     const vec_any before_3_new14 = carried_3_13;
                     const float keep_15 = keep[f];
                     store_any(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_15);
-                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
-                        splat_any(1));
+                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) * keep_15);
+                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
+                        take[f], splat_any(1));
                     store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
@@ -2886,10 +2886,10 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
     float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2952,12 +2952,12 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 store_any(query_5 + i, query_5_in);
             }
-            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_7 + i, splat_any(0.0f));
                 store_any(row_max + i, splat_any(-FLT_MAX));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_8 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2990,12 +2990,12 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
                 dot7_any(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -3103,11 +3103,11 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any old_max_36 = load_any(old_max + i);
                     store_any(row_sum + i, load_any(row_sum + i) * old_max_36);
-                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_36);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_36);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -3121,13 +3121,13 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3139,7 +3139,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -344,9 +344,9 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -397,17 +397,17 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             store_v4(q_tile + d * 272 + i, (((load_v4(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -493,13 +493,13 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -510,7 +510,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -531,20 +531,20 @@ TARGET_v4 APART void polynomial_p2_begin_v4(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -669,14 +669,14 @@ TARGET_v4 APART void polynomial_p2_fold_v4(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new4 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -684,7 +684,7 @@ TARGET_v4 APART void polynomial_p2_fold_v4(const struct call *call, int64_t task
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
@@ -726,10 +726,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
     float *const query_6 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
     float *const query_7 = (float *)(void *)(part->work + 66048); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 66560); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -788,11 +788,11 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     store_v4(query_5 + d * 64 + i, q_tile_new11 * 0.125f);
                 }
             }
-            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_7 + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_8 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -831,12 +831,12 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
                 dot4_v4(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_6, query_8);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -922,13 +922,13 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -940,7 +940,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1213,9 +1213,9 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -1266,17 +1266,17 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             store_v3(q_tile + d * 272 + i, (((load_v3(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1362,13 +1362,13 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1379,7 +1379,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1400,20 +1400,20 @@ TARGET_v3 APART void polynomial_p2_begin_v3(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1538,14 +1538,14 @@ TARGET_v3 APART void polynomial_p2_fold_v3(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new4 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1553,7 +1553,7 @@ TARGET_v3 APART void polynomial_p2_fold_v3(const struct call *call, int64_t task
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
@@ -1595,10 +1595,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
     float *const query_6 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
     float *const query_7 = (float *)(void *)(part->work + 66048); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 66560); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1657,11 +1657,11 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     store_v3(query_5 + d * 64 + i, q_tile_new11 * 0.125f);
                 }
             }
-            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_7 + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_8 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1700,12 +1700,12 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
                 dot4_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_6, query_8);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -1791,13 +1791,13 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1809,7 +1809,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2073,9 +2073,9 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 83456); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
@@ -2126,17 +2126,17 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             store_any(q_tile + d * 144 + i, (((load_any(q_tile + d * 144 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2222,13 +2222,13 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2239,7 +2239,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2260,20 +2260,20 @@ APART void polynomial_p2_begin_any(const struct call *call, int64_t task, const 
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2398,14 +2398,14 @@ APART void polynomial_p2_fold_any(const struct call *call, int64_t task, const s
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new4 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -2413,7 +2413,7 @@ APART void polynomial_p2_fold_any(const struct call *call, int64_t task, const s
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
@@ -2455,10 +2455,10 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
     float *const query_6 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
     float *const query_7 = (float *)(void *)(part->work + 66048); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 66560); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2517,11 +2517,11 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     store_any(query_5 + d * 64 + i, q_tile_new11 * 0.125f);
                 }
             }
-            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_7 + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_8 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2560,12 +2560,12 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
                 dot4_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_6, query_8);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -2651,13 +2651,13 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2669,7 +2669,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -293,9 +293,9 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -346,17 +346,17 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
             store_v4(q_tile + d * 272 + i, (((load_v4(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -444,13 +444,13 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -461,7 +461,7 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -686,9 +686,9 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
@@ -739,17 +739,17 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
             store_v3(q_tile + d * 272 + i, (((load_v3(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -837,13 +837,13 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -854,7 +854,7 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1071,9 +1071,9 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
     float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 83456); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
@@ -1124,17 +1124,17 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
             store_any(q_tile + d * 144 + i, (((load_any(q_tile + d * 144 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1222,13 +1222,13 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1239,7 +1239,7 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -266,9 +266,9 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
     const float *const coefficients = call->params->coefficients;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74240); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107008); /* [d: 64, i: 64] */
@@ -284,17 +284,17 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
             }
         }
     }
@@ -342,13 +342,13 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[4];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -359,7 +359,7 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -570,9 +570,9 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
     const float *const coefficients = call->params->coefficients;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74240); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107008); /* [d: 64, i: 64] */
@@ -588,17 +588,17 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
             }
         }
     }
@@ -646,13 +646,13 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[8];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -663,7 +663,7 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -866,9 +866,9 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
     const float *const coefficients = call->params->coefficients;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 74240); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 107008); /* [d: 64, i: 64] */
@@ -884,17 +884,17 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
             }
         }
     }
@@ -942,13 +942,13 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[16];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -959,7 +959,7 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -528,9 +528,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     float *const key_30 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
     float *const score = (float *)(void *)(work + 55296); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 221184); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 222208); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 222208); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 223232); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 350208); /* [d: 64, i: 256 of 272] */
@@ -762,17 +762,17 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1039,13 +1039,13 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1056,7 +1056,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1077,20 +1077,20 @@ TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -1417,14 +1417,14 @@ TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new23 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1432,7 +1432,7 @@ TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
@@ -1515,10 +1515,10 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     float *const query_32 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
     float *const query_33 = (float *)(void *)(part->work + 90624); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 91136); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 91136); /* [i: 64] */
     float *const query_34 = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1758,11 +1758,11 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         5.656854f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_33 + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_34 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1801,12 +1801,12 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot13_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -2076,13 +2076,13 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot15_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot15_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2094,7 +2094,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot16_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot16_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2463,9 +2463,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     float *const key_30 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
     float *const score = (float *)(void *)(work + 55296); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 221184); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 222208); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 222208); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 223232); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 350208); /* [d: 64, i: 256 of 272] */
@@ -2697,17 +2697,17 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2974,13 +2974,13 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2991,7 +2991,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3012,20 +3012,20 @@ TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -3352,14 +3352,14 @@ TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new23 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -3367,7 +3367,7 @@ TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
@@ -3450,10 +3450,10 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     float *const query_32 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
     float *const query_33 = (float *)(void *)(part->work + 90624); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 91136); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 91136); /* [i: 64] */
     float *const query_34 = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -3693,11 +3693,11 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         5.656854f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_33 + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_34 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3736,12 +3736,12 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -4011,13 +4011,13 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4029,7 +4029,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot16_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot16_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4389,9 +4389,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     float *const key_30 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
     float *const score = (float *)(void *)(work + 19584); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 102528); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 103040); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 103040); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 103552); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 332800); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 332800); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 185344); /* [d: 64, i: 128 of 144] */
@@ -4624,17 +4624,17 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                 5.656854f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -4902,13 +4902,13 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4919,7 +4919,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4940,20 +4940,20 @@ APART void polysketch_learned_r32_begin_any(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -5280,14 +5280,14 @@ APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new23 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -5295,7 +5295,7 @@ APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
@@ -5378,10 +5378,10 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     float *const query_32 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
     float *const query_33 = (float *)(void *)(part->work + 90624); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 91136); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 91136); /* [i: 64] */
     float *const query_34 = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -5623,11 +5623,11 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         5.656854f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_33 + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_34 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5666,12 +5666,12 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -5943,13 +5943,13 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -5961,7 +5961,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot16_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot16_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -520,9 +520,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     float *const key_30 = (float *)(void *)(work + 514048); /* [r: 64, j: 144] */
     float *const score = (float *)(void *)(work + 108544); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 550912); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 551936); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 551936); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 552960); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 622592); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 622592); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 837632); /* [d: 64, i: 256 of 272] */
@@ -804,17 +804,17 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i)) * 0.125f) * 8.0f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1131,13 +1131,13 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1148,7 +1148,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1169,20 +1169,20 @@ TARGET_v4 APART void polysketch_learned_r64_begin_v4(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -1571,14 +1571,14 @@ TARGET_v4 APART void polysketch_learned_r64_fold_v4(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new23 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 135200 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1586,7 +1586,7 @@ TARGET_v4 APART void polysketch_learned_r64_fold_v4(const struct call *call, int
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new24);
                 }
@@ -1677,10 +1677,10 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
     float *const query_32 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
     float *const query_33 = (float *)(void *)(part->work + 229888); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 230400); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
     float *const query_34 = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1969,11 +1969,11 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64 + i)) * 0.125f) * 8.0f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_33 + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_34 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -2012,12 +2012,12 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot8_v4(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -2336,13 +2336,13 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot11_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2354,7 +2354,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot12_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2715,9 +2715,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     float *const key_30 = (float *)(void *)(work + 514048); /* [r: 64, j: 144] */
     float *const score = (float *)(void *)(work + 108544); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 550912); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 551936); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 551936); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 552960); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 622592); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 622592); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 837632); /* [d: 64, i: 256 of 272] */
@@ -2999,17 +2999,17 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i)) * 0.125f) * 8.0f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -3326,13 +3326,13 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3343,7 +3343,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3364,20 +3364,20 @@ TARGET_v3 APART void polysketch_learned_r64_begin_v3(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -3766,14 +3766,14 @@ TARGET_v3 APART void polysketch_learned_r64_fold_v3(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new23 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 135200 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -3781,7 +3781,7 @@ TARGET_v3 APART void polysketch_learned_r64_fold_v3(const struct call *call, int
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new24);
                 }
@@ -3872,10 +3872,10 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
     float *const query_32 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
     float *const query_33 = (float *)(void *)(part->work + 229888); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 230400); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
     float *const query_34 = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -4164,11 +4164,11 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64 + i)) * 0.125f) * 8.0f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_33 + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_34 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -4207,12 +4207,12 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -4531,13 +4531,13 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4549,7 +4549,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot12_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4901,9 +4901,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     float *const key_30 = (float *)(void *)(work + 332928); /* [r: 64, j: 144] */
     float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 369792); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 370304); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 370304); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 370816); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 590848); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 590848); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 480256); /* [d: 64, i: 128 of 144] */
@@ -5185,17 +5185,17 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 + i)) * 0.125f) * 8.0f);
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -5512,13 +5512,13 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -5529,7 +5529,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -5550,20 +5550,20 @@ APART void polysketch_learned_r64_begin_any(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -5952,14 +5952,14 @@ APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new23 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 135200 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -5967,7 +5967,7 @@ APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new24);
                 }
@@ -6058,10 +6058,10 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
     float *const query_32 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
     float *const query_33 = (float *)(void *)(part->work + 229888); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 230400); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
     float *const query_34 = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -6352,11 +6352,11 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r * 64 + i)) * 0.125f) * 8.0f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_33 + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_34 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -6395,12 +6395,12 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -6721,13 +6721,13 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -6739,7 +6739,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot12_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

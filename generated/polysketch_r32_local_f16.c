@@ -400,9 +400,9 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 368768); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
@@ -466,17 +466,17 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -585,13 +585,13 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v_tile * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
             */
-            dot4_v4(j1 - j0, v_tile, score, sum, sum_rest);
+            dot4_v4(j1 - j0, v_tile, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
@@ -602,7 +602,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
                 add_seen_v4(64, sum, 272, v_tile + j * 64, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot5_v4(j1 - j0, v_tile, score, sum, sum_rest);
+            dot5_v4(j1 - j0, v_tile, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -625,20 +625,20 @@ TARGET_v4 APART void polysketch_r32_local_f16_begin_v4(const struct call *call, 
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -782,14 +782,14 @@ TARGET_v4 APART void polysketch_r32_local_f16_fold_v4(const struct call *call, i
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new4 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -797,7 +797,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_fold_v4(const struct call *call, i
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
@@ -838,10 +838,10 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
     float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -910,11 +910,11 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_9 + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -953,12 +953,12 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot8_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -1049,13 +1049,13 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v_tile_2, 64, j1 - j0, 64), 0)) {
                     /* infinity and NaN reach only what sees them */
-                    dot10_v4(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    dot10_v4(j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v_tile_2 + j * 64, 1, 64, 1)) continue;
@@ -1067,7 +1067,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                         add_seen_v4(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_v4(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    dot11_v4(j1 - j0, v_tile_2, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1370,9 +1370,9 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 368768); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
@@ -1436,17 +1436,17 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1555,13 +1555,13 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v_tile * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
             */
-            dot4_v3(j1 - j0, v_tile, score, sum, sum_rest);
+            dot4_v3(j1 - j0, v_tile, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
@@ -1572,7 +1572,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
                 add_seen_v3(64, sum, 272, v_tile + j * 64, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot5_v3(j1 - j0, v_tile, score, sum, sum_rest);
+            dot5_v3(j1 - j0, v_tile, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1595,20 +1595,20 @@ TARGET_v3 APART void polysketch_r32_local_f16_begin_v3(const struct call *call, 
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1752,14 +1752,14 @@ TARGET_v3 APART void polysketch_r32_local_f16_fold_v3(const struct call *call, i
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new4 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1767,7 +1767,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_fold_v3(const struct call *call, i
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
@@ -1808,10 +1808,10 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
     float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1880,11 +1880,11 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_9 + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1923,12 +1923,12 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -2019,13 +2019,13 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v_tile_2, 64, j1 - j0, 64), 0)) {
                     /* infinity and NaN reach only what sees them */
-                    dot10_v3(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    dot10_v3(j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v_tile_2 + j * 64, 1, 64, 1)) continue;
@@ -2037,7 +2037,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                         add_seen_v3(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_v3(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    dot11_v3(j1 - j0, v_tile_2, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2331,9 +2331,9 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
     float *const score_2 = (float *)(void *)(work + 120960); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 203904); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 204416); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 204416); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 204928); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 278656); /* [d: 64, i: 128 of 144] */
@@ -2397,17 +2397,17 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2516,13 +2516,13 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v_tile * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
             */
-            dot4_any(j1 - j0, v_tile, score, sum, sum_rest);
+            dot4_any(j1 - j0, v_tile, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
@@ -2533,7 +2533,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
                 add_seen_any(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot5_any(j1 - j0, v_tile, score, sum, sum_rest);
+            dot5_any(j1 - j0, v_tile, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2556,20 +2556,20 @@ APART void polysketch_r32_local_f16_begin_any(const struct call *call, int64_t t
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2713,14 +2713,14 @@ APART void polysketch_r32_local_f16_fold_any(const struct call *call, int64_t ta
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new4 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -2728,7 +2728,7 @@ APART void polysketch_r32_local_f16_fold_any(const struct call *call, int64_t ta
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
@@ -2769,10 +2769,10 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
     float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2841,11 +2841,11 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_9 + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2884,12 +2884,12 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -2980,13 +2980,13 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v_tile_2, 64, j1 - j0, 64), 0))
                     { /* infinity and NaN reach only what sees them */
-                    dot10_any(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    dot10_any(j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v_tile_2 + j * 64, 1, 64, 1)) continue;
@@ -2998,7 +2998,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                         add_seen_any(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_any(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    dot11_any(j1 - j0, v_tile_2, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -366,9 +366,9 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
     float *const score = (float *)(void *)(work + 107648); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 264320); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 420992); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 422016); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 422016); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 423040); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 492672); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 492672); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 562304); /* [d: 64, i: 256 of 272] */
@@ -431,17 +431,17 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_rest + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -546,13 +546,13 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -563,7 +563,7 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -584,20 +584,20 @@ TARGET_v4 APART void polysketch_r64_local_begin_v4(const struct call *call, int6
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_rest + f, splat_v4(0.0f));
+        store_v4(carried_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -736,14 +736,14 @@ TARGET_v4 APART void polysketch_r64_local_fold_v4(const struct call *call, int64
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new4 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -751,7 +751,7 @@ TARGET_v4 APART void polysketch_r64_local_fold_v4(const struct call *call, int64
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
@@ -792,10 +792,10 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
     float *const query_8 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 65536); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 66048); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 66048); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 66304); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -863,11 +863,11 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_9 + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_rest + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -906,12 +906,12 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot7_v4(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -998,13 +998,13 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1016,7 +1016,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1304,9 +1304,9 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
     float *const score = (float *)(void *)(work + 107648); /* [j: 144, i: 256 of 272] */
     float *const score_2 = (float *)(void *)(work + 264320); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 420992); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 422016); /* [i: 256] */
+    float *const row_sum_compensation = (float *)(void *)(work + 422016); /* [i: 256] */
     float *const sum = (float *)(void *)(work + 423040); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 492672); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 492672); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 562304); /* [d: 64, i: 256 of 272] */
@@ -1369,17 +1369,17 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_rest + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1484,13 +1484,13 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1501,7 +1501,7 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1522,20 +1522,20 @@ TARGET_v3 APART void polysketch_r64_local_begin_v3(const struct call *call, int6
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_rest + f, splat_v3(0.0f));
+        store_v3(carried_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1674,14 +1674,14 @@ TARGET_v3 APART void polysketch_r64_local_fold_v3(const struct call *call, int64
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new4 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -1689,7 +1689,7 @@ TARGET_v3 APART void polysketch_r64_local_fold_v3(const struct call *call, int64
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
@@ -1730,10 +1730,10 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
     float *const query_8 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 65536); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 66048); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 66048); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 66304); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -1801,11 +1801,11 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_9 + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_rest + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1844,12 +1844,12 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot7_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -1936,13 +1936,13 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1954,7 +1954,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2233,9 +2233,9 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
     float *const score = (float *)(void *)(work + 74880); /* [j: 144, i: 128 of 144] */
     float *const score_2 = (float *)(void *)(work + 157824); /* [j: 144, i: 128 of 144] */
     float *const row_sum = (float *)(void *)(work + 240768); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 241280); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 241280); /* [i: 128] */
     float *const sum = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 278656); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 278656); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 315520); /* [d: 64, i: 128 of 144] */
@@ -2298,17 +2298,17 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_rest + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2413,13 +2413,13 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2430,7 +2430,7 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2451,20 +2451,20 @@ APART void polysketch_r64_local_begin_any(const struct call *call, int64_t task,
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
-        store_any(carried_rest + f, splat_any(0.0f));
+        store_any(carried_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2603,14 +2603,14 @@ APART void polysketch_r64_local_fold_any(const struct call *call, int64_t task, 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new4 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
             store_any(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -2618,7 +2618,7 @@ APART void polysketch_r64_local_fold_any(const struct call *call, int64_t task, 
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
@@ -2659,10 +2659,10 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
     float *const query_8 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
     float *const query_9 = (float *)(void *)(part->work + 65536); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 66048); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 66048); /* [i: 64] */
     float *const query_10 = (float *)(void *)(part->work + 66304); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
@@ -2730,11 +2730,11 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     }
                 }
             }
-            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_9 + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_rest + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_10 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2773,12 +2773,12 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot7_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8, query_10);
             }
-            /* sum = 0.0f; sum_rest = 0.0f */
+            /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -2865,13 +2865,13 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
                     64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2883,7 +2883,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

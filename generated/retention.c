@@ -369,7 +369,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
     float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
     float *const sum = (float *)(void *)(work + 300032); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
@@ -399,12 +399,12 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                 store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -458,7 +458,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -469,7 +469,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -490,13 +490,13 @@ TARGET_v4 APART void retention_begin_v4(const struct call *call, int64_t task, c
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                 store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_rest + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -574,7 +574,7 @@ TARGET_v4 APART void retention_fold_v4(const struct call *call, int64_t task, co
     const int64_t g = task / members % kv_heads;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
         const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
@@ -587,9 +587,9 @@ TARGET_v4 APART void retention_fold_v4(const struct call *call, int64_t task, co
                 const vec_v4 before_new7 = carried_6;
                 const vec_v4 carried_new11 = carried_6 * (float)t_10;
                 store_v4(carried + f * 64 + e, carried_new11);
-                store_v4(carried_rest + f * 64 + e, load_v4(carried_rest + f * 64 + e) * (float)t_10);
-                add_v4(carried + f * 64 + e, carried_rest + f * 64 + e, load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 *
-                    (float)t_12), splat_v4(1));
+                store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) * (float)t_10);
+                add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e, load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11
+                    * (float)t_12), splat_v4(1));
                 store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
             }
         }
@@ -625,7 +625,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
     float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const query_3 = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 32768); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
@@ -672,12 +672,12 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
         }
         /* query_3[e][i] = sum over f of state * query_2 */
         dot4_v4(state + (chunk - chunk0) * 4096, query_2, query_3);
-        /* sum = 0.0f; sum_rest = 0.0f */
+        /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                     store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
             }
         }
@@ -732,7 +732,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN reach only what sees them */
-                dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -744,7 +744,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
@@ -1032,7 +1032,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
     float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
     float *const sum = (float *)(void *)(work + 300032); /* [e: 64, i: 256 of 272] */
-    float *const sum_rest = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
@@ -1062,12 +1062,12 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                 store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1121,7 +1121,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1132,7 +1132,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1153,13 +1153,13 @@ TARGET_v3 APART void retention_begin_v3(const struct call *call, int64_t task, c
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                 store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_rest + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1237,7 +1237,7 @@ TARGET_v3 APART void retention_fold_v3(const struct call *call, int64_t task, co
     const int64_t g = task / members % kv_heads;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
         const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
@@ -1250,9 +1250,9 @@ TARGET_v3 APART void retention_fold_v3(const struct call *call, int64_t task, co
                 const vec_v3 before_new7 = carried_6;
                 const vec_v3 carried_new11 = carried_6 * (float)t_10;
                 store_v3(carried + f * 64 + e, carried_new11);
-                store_v3(carried_rest + f * 64 + e, load_v3(carried_rest + f * 64 + e) * (float)t_10);
-                add_v3(carried + f * 64 + e, carried_rest + f * 64 + e, load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 *
-                    (float)t_12), splat_v3(1));
+                store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) * (float)t_10);
+                add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e, load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11
+                    * (float)t_12), splat_v3(1));
                 store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
             }
         }
@@ -1288,7 +1288,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
     float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const query_3 = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 32768); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
@@ -1335,12 +1335,12 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
         }
         /* query_3[e][i] = sum over f of state * query_2 */
         dot4_v3(state + (chunk - chunk0) * 4096, query_2, query_3);
-        /* sum = 0.0f; sum_rest = 0.0f */
+        /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                     store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                 }
             }
         }
@@ -1395,7 +1395,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN reach only what sees them */
-                dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[4];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1407,7 +1407,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                     add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1687,7 +1687,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 128 of 144] */
     float *const score = (float *)(void *)(work + 110592); /* [j: 144, i: 128 of 144] */
     float *const sum = (float *)(void *)(work + 193536); /* [e: 64, i: 128 of 144] */
-    float *const sum_rest = (float *)(void *)(work + 230400); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 230400); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
@@ -1717,12 +1717,12 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
     }
-    /* sum = 0.0f; sum_rest = 0.0f */
+    /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                 store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1776,7 +1776,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1787,7 +1787,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -1808,13 +1808,13 @@ APART void retention_begin_any(const struct call *call, int64_t task, const stru
     (void)task;
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_rest = 0.0f */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                 store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_rest + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -1892,7 +1892,7 @@ APART void retention_fold_any(const struct call *call, int64_t task, const struc
     const int64_t g = task / members % kv_heads;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
         const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
@@ -1905,9 +1905,9 @@ APART void retention_fold_any(const struct call *call, int64_t task, const struc
                 const vec_any before_new7 = carried_6;
                 const vec_any carried_new11 = carried_6 * (float)t_10;
                 store_any(carried + f * 64 + e, carried_new11);
-                store_any(carried_rest + f * 64 + e, load_any(carried_rest + f * 64 + e) * (float)t_10);
-                add_any(carried + f * 64 + e, carried_rest + f * 64 + e, load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 *
-                    (float)t_12), splat_any(1));
+                store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) * (float)t_10);
+                add_any(carried + f * 64 + e, carried_compensation + f * 64 + e, load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) -
+                    (carried_new11 * (float)t_12), splat_any(1));
                 store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
             }
         }
@@ -1943,7 +1943,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
     float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const query_3 = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 32768); /* [e: 64, i: 32] */
-    float *const sum_rest = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
@@ -1990,12 +1990,12 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
         }
         /* query_3[e][i] = sum over f of state * query_2 */
         dot4_any(state + (chunk - chunk0) * 4096, query_2, query_3);
-        /* sum = 0.0f; sum_rest = 0.0f */
+        /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                     store_any(sum + e * 32 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 32 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                 }
             }
         }
@@ -2050,7 +2050,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN reach only what sees them */
-                dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[8];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2062,7 +2062,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                     add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {

@@ -50,7 +50,7 @@ static const struct expr *merged(const struct loops *l, const struct stmt *s, co
 static void print_target(const struct loops *l, const struct assign *a, struct text *out)
 {
     print_ref(l, &a->to, out);
-    if (a->compensation) text_add(out, " rest %%%s", l->array[a->compensation - 1].name);
+    if (a->compensation) text_add(out, " compensation %%%s", l->array[a->compensation - 1].name);
 }
 
 static void print_assign(const struct loops *l, const struct stmt *s, int k, struct text *out)
@@ -317,7 +317,7 @@ static enum fold read_fold(struct reader *r)
 static void read_target(struct reader *r, struct assign *a)
 {
     a->to = reader_ref(r);
-    if (reader_take(r, "rest")) a->compensation = reader_ref(r).of + 1;
+    if (reader_take(r, "compensation")) a->compensation = reader_ref(r).of + 1;
 }
 
 static void read_map(struct reader *r, struct stmt *s)

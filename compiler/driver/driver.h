@@ -47,7 +47,7 @@ void unit_warn(const struct unit *p, const struct options *o);
 /* What is taken for every length without a schedule on this machine, or else on the first target. */
 const struct defaults *unit_defaults(const struct unit *p);
 /* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. (tuned.c) */
-const char *unit_meaning_hash(const struct unit *p);
+const char *unit_source_hash(const struct unit *p);
 /* The first target that this machine runs; NULL: none. */
 const struct target *unit_target_here(const struct unit *p);
 /* What the kernel runs on target t for so many keys; NULL: it was not made for that. */
@@ -68,9 +68,9 @@ int64_t knob_taken(const struct unit *p, const struct compilation *c, int row);
 /* "a multiple of 16 from 16 to 4096". */
 const char *knob_domain(struct arena *arena, int row);
 
-/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as unit_meaning_hash says it, and the spec, or NULL after reporting. (tuned.c) */
+/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as unit_source_hash says it, and the spec, or NULL after reporting. (tuned.c) */
 const char *tuned_path(struct arena *arena, const char *spec);
-const char *spec_meaning_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec);
+const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec);
 
 int knob_find_row(const char *name);
 

@@ -16,7 +16,7 @@ const char *tuned_path(struct arena *arena, const char *spec)
     return arena_printf(arena, "%.*s.tuned%s", stem, spec, yaml ? dot : ".yaml");
 }
 
-static const char *meaning_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
+static const char *source_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
 {
     struct text t = {0}, graph = {0};
     text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block, (long long)spec->head_dim,
@@ -29,16 +29,16 @@ static const char *meaning_hash(struct arena *arena, const struct spec *spec, co
     return hash;
 }
 
-const char *unit_meaning_hash(const struct unit *p)
+const char *unit_source_hash(const struct unit *p)
 {
-    return meaning_hash(p->arena, p->spec, p->graph);
+    return source_hash(p->arena, p->spec, p->graph);
 }
 
-const char *spec_meaning_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec)
+const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec)
 {
     *spec = spec_read(arena, path, text, length, 0, NULL, d);
-    const struct graph *meaning = *spec ? build_graph(arena, *spec, d) : NULL;
-    return meaning ? meaning_hash(arena, *spec, meaning) : NULL;
+    const struct graph *source = *spec ? build_graph(arena, *spec, d) : NULL;
+    return source ? source_hash(arena, *spec, source) : NULL;
 }
 
 /* The --set that says something of the schedule, or NULL. */
@@ -73,10 +73,10 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
     memcpy(source, text.data, text.length);
     *d = diagnostics_new(p->arena, path, source, text.length);
     const struct spec *tuned;
-    const char *meaning = spec_meaning_hash(p->arena, path, text.data, text.length, *d, &tuned);
+    const char *hash = spec_source_hash(p->arena, path, text.data, text.length, *d, &tuned);
     text_free(&text);
-    if (!meaning) return false;
-    if (strcmp(meaning, unit_meaning_hash(p)) != 0)
+    if (!hash) return false;
+    if (strcmp(hash, unit_source_hash(p)) != 0)
         mention(o, "warning", "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path, spec);
     p->spec->schedule = tuned->schedule;
     p->spec->schedules = tuned->schedules;

@@ -102,7 +102,7 @@ int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stm
 {
     if (!streamed || x->m->dtype == DTYPE_F64) return 0;
     struct array a = x->l->array[to];
-    int compensation = lower_new_tile(x, arena_printf(x->m->arena, "%s_rest", a.name), a.rank, a.axes);
+    int compensation = lower_new_tile(x, arena_printf(x->m->arena, "%s_compensation", a.name), a.rank, a.axes);
     x->l->array[compensation].shared = a.shared;
     lower_set_constant(x, at, compensation, 0);
     return compensation + 1;

@@ -98,8 +98,8 @@ void passes_print(struct text *out)
     static const char *const levels[] = {[PASS_GRAPH] = "graph", [PASS_LOWER] = "graph", [PASS_LOOPS] = "loops"};
     for (int k = 0; k < pass_count; k++) {
         const struct pass *pass = &passes[k];
-        const char *label = "                  ";
-        text_add(out, "%-10s %-6s %s\n", pass->name, levels[pass->level], pass->says);
+        const char *label = "                       ";
+        text_add(out, "%-15s %-6s %s\n", pass->name, levels[pass->level], pass->says);
         print_properties(&label, pass->requires, "requires", out);
         print_properties(&label, pass->establishes, "establishes", out);
         print_properties(&label, pass->invalidates, "invalidates", out);

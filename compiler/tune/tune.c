@@ -527,7 +527,7 @@ static enum status prepare(struct tuning *t)
     const char *compiler = compiler_version(t->arena, t->o);
     if (!compiler) return STATUS_MACHINE;
     t->experiment = (struct tune_experiment){.spec_name = t->unit->spec->name,
-                                             .spec_hash = unit_meaning_hash(t->unit),
+                                             .spec_hash = unit_source_hash(t->unit),
                                              .spec_text = t->text.data,
                                              .machine = machine_text(t->arena),
                                              .compiler = compiler,

@@ -105,17 +105,17 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
     const size_t length = strlen(source);
     struct diagnostics *d = diagnostics_new(arena, path, source, length), *unused = diagnostics_new(arena, spec, text->data, text->length);
     const struct spec *tuned, *own = NULL;
-    const char *meaning = spec_meaning_hash(arena, path, source, length, d, &tuned),
-               *wanted = spec_meaning_hash(arena, spec, text->data, text->length, unused, &own);
-    for (int k = 0; meaning && k < tuned->schedules; k++)
+    const char *hash = spec_source_hash(arena, path, source, length, d, &tuned),
+               *wanted = spec_source_hash(arena, spec, text->data, text->length, unused, &own);
+    for (int k = 0; hash && k < tuned->schedules; k++)
         if (tuned->schedule[k].knobs > MAX_KNOBS) diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has so many knobs");
-    if (diagnostics_flush(d, stderr, o->color) > 0 || !meaning) {
+    if (diagnostics_flush(d, stderr, o->color) > 0 || !hash) {
         complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away", path);
         *status = STATUS_INPUT;
         return false;
     }
     out->there = true;
-    out->other_spec = !wanted || strcmp(meaning, wanted) != 0;
+    out->other_spec = !wanted || strcmp(hash, wanted) != 0;
     if (out->other_spec) return true;
     const struct lines all = lines_of(arena, source, length);
     const struct yaml *root = yaml_read(arena, source, length, unused), *list = yaml_get(root, "schedule"), *key = key_of(root, "schedule");

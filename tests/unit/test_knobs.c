@@ -136,11 +136,11 @@ static void test_space(void)
     CU_ASSERT(find(&space, "chunk") >= 0);
     for (int k = 0; k < space.knobs; k++)
         for (int v = 1; v < space.knob[k].values; v++) CU_ASSERT(space.knob[k].value[v] > space.knob[k].value[v - 1]);
-    const char *hash = unit_meaning_hash(p);
+    const char *hash = unit_source_hash(p);
     struct unit *same = unit_of(sketch, 2, (const char *const[]){"name=other", "schedule.tile_k=40"}),
                 *other = unit_of(sketch, 1, (const char *const[]){"mask=none"});
-    CU_ASSERT_STRING_EQUAL(unit_meaning_hash(same), hash);
-    CU_ASSERT_STRING_NOT_EQUAL(unit_meaning_hash(other), hash);
+    CU_ASSERT_STRING_EQUAL(unit_source_hash(same), hash);
+    CU_ASSERT_STRING_NOT_EQUAL(unit_source_hash(other), hash);
     unit_free(other);
     unit_free(same);
     unit_free(p);

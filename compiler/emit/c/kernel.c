@@ -75,7 +75,7 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
 
 #endif
 #if IDS
-/* The ids at a range of positions lie between these. In front of the first key stands one that is less than any there. */
+/* The ids at a range of positions lie between these. Before the first key stands one that is less than any there. */
 struct ids {
     int64_t least, most;
 };
