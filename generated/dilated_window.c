@@ -57,8 +57,8 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -213,7 +213,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -271,7 +271,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = least(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -320,11 +320,11 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
         }
     }
     {
-        const int64_t j_end = least(n_k, i1 + n_k - n_q + 256);
+        const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
         /* those j that are i0 + n_k - n_q modulo 2 */
-        const int64_t j_first = most(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (most(0, i0 + n_k - n_q - 256)), 2);
+        const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0, i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
-            const int64_t j1 = least(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
+            const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
             dot0_v4(j_count, k + j0 * k_row, 2 * k_row, q_tile, score);
             /* old_max = row_max */
@@ -556,7 +556,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -614,7 +614,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = least(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -663,11 +663,11 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
         }
     }
     {
-        const int64_t j_end = least(n_k, i1 + n_k - n_q + 256);
+        const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
         /* those j that are i0 + n_k - n_q modulo 2 */
-        const int64_t j_first = most(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (most(0, i0 + n_k - n_q - 256)), 2);
+        const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0, i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
-            const int64_t j1 = least(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
+            const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
             dot0_v3(j_count, k + j0 * k_row, 2 * k_row, q_tile, score);
             /* old_max = row_max */
@@ -891,7 +891,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -949,7 +949,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = least(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -998,11 +998,11 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     {
-        const int64_t j_end = least(n_k, i1 + n_k - n_q + 256);
+        const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
         /* those j that are i0 + n_k - n_q modulo 2 */
-        const int64_t j_first = most(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (most(0, i0 + n_k - n_q - 256)), 2);
+        const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0, i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
-            const int64_t j1 = least(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
+            const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
             dot0_any(j_count, k + j0 * k_row, 2 * k_row, q_tile, score);
             /* old_max = row_max */
@@ -1123,7 +1123,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1134,7 +1134,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

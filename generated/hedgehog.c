@@ -101,8 +101,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -277,7 +277,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -366,7 +366,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -494,8 +494,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -647,7 +647,7 @@ TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, co
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
     float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
@@ -696,8 +696,8 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     for (int64_t f = 0; f < 128; f += 16) {
         store_v4(state + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
     }
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -782,7 +782,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                    store_v4(key_11 + f * 32 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 32 + j) : load_v4(key + most(f - 64, 0) * 32 + j));
+                    store_v4(key_11 + f * 32 + j, (f < 64) ? load_v4(key_3 + min(f, 63) * 32 + j) : load_v4(key + max(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -806,7 +806,7 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
@@ -885,9 +885,9 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
-            += 32) {
-            const int64_t i1 = least(i0 + 32, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
+            32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -981,7 +981,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        const vec_v4 query_11_new23 = (f < 64) ? load_v4(query_3 + least(f, 63) * 32 + i) : load_v4(query + most(f - 64, 0) * 32 + i);
+                        const vec_v4 query_11_new23 = (f < 64) ? load_v4(query_3 + min(f, 63) * 32 + i) : load_v4(query + max(f - 64, 0) * 32 + i);
                         store_v4(query_11 + f * 32 + i, query_11_new23);
                         query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
@@ -1011,8 +1011,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-                const int64_t j1 = least(j0 + 32, j_end);
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1170,7 +1170,7 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v4(call, task, part, turn);
@@ -1343,7 +1343,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1432,7 +1432,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1560,8 +1560,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1713,7 +1713,7 @@ TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, co
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
     float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
@@ -1762,8 +1762,8 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     for (int64_t f = 0; f < 128; f += 8) {
         store_v3(state + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
     }
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1848,7 +1848,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_11 + f * 32 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 32 + j) : load_v3(key + most(f - 64, 0) * 32 + j));
+                    store_v3(key_11 + f * 32 + j, (f < 64) ? load_v3(key_3 + min(f, 63) * 32 + j) : load_v3(key + max(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -1872,7 +1872,7 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
@@ -1951,9 +1951,9 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
-            += 32) {
-            const int64_t i1 = least(i0 + 32, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
+            32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -2047,7 +2047,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_11_new23 = (f < 64) ? load_v3(query_3 + least(f, 63) * 32 + i) : load_v3(query + most(f - 64, 0) * 32 + i);
+                        const vec_v3 query_11_new23 = (f < 64) ? load_v3(query_3 + min(f, 63) * 32 + i) : load_v3(query + max(f - 64, 0) * 32 + i);
                         store_v3(query_11 + f * 32 + i, query_11_new23);
                         query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
@@ -2077,8 +2077,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-                const int64_t j1 = least(j0 + 32, j_end);
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -2236,7 +2236,7 @@ TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, 
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v3(call, task, part, turn);
@@ -2400,7 +2400,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -2489,7 +2489,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2617,8 +2617,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2770,7 +2770,7 @@ APART void hedgehog_begin_any(const struct call *call, int64_t task, const struc
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
     float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
@@ -2819,8 +2819,8 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     for (int64_t f = 0; f < 128; f += 4) {
         store_any(state + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
     }
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2905,7 +2905,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_11 + f * 32 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 32 + j) : load_any(key + most(f - 64, 0) * 32 + j));
+                    store_any(key_11 + f * 32 + j, (f < 64) ? load_any(key_3 + min(f, 63) * 32 + j) : load_any(key + max(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -2929,7 +2929,7 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
@@ -3008,9 +3008,9 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
-            += 32) {
-            const int64_t i1 = least(i0 + 32, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
+            32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -3104,8 +3104,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_11_new23 = (f < 64) ? load_any(query_3 + least(f, 63) * 32 + i) : load_any(query + most(f - 64, 0) * 32 +
-                            i);
+                        const vec_any query_11_new23 = (f < 64) ? load_any(query_3 + min(f, 63) * 32 + i) : load_any(query + max(f - 64, 0) * 32 + i);
                         store_any(query_11 + f * 32 + i, query_11_new23);
                         query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
@@ -3135,8 +3134,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-                const int64_t j1 = least(j0 + 32, j_end);
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -3295,7 +3294,7 @@ static void hedgehog_linear_any(const struct call *call, int64_t task, struct pa
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_any(call, task, part, turn);
@@ -3345,7 +3344,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -3356,7 +3355,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -3390,7 +3389,7 @@ int hedgehog_params_init(struct hedgehog_params *params, uint64_t seed, void *st
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 253};
     size_t bytes = 0;
@@ -3404,7 +3403,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t hedgehog_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_params *params, const float *q, const float *k, const float *v,
@@ -3420,9 +3419,9 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

@@ -79,8 +79,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -254,7 +254,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -331,7 +331,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -375,8 +375,8 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -449,7 +449,7 @@ TARGET_v4 APART void linear_elu_begin_v4(const struct call *call, int64_t task, 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
@@ -490,8 +490,8 @@ TARGET_v4 APART void linear_elu_keys_v4(const struct call *call, int64_t task, c
     for (int64_t f = 0; f < 64; f += 16) {
         store_v4(state + (chunk - chunk0) * 4160 + f, splat_v4(0.0f));
     }
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -523,7 +523,7 @@ TARGET_v4 APART void linear_elu_fold_v4(const struct call *call, int64_t task, c
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
@@ -586,9 +586,9 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
     float *const q_tile = (float *)(void *)(part->work + 29056); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
-            += 32) {
-            const int64_t i1 = least(i0 + 32, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
+            32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -635,8 +635,8 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-                const int64_t j1 = least(j0 + 32, j_end);
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -715,7 +715,7 @@ TARGET_v4 static void linear_elu_linear_v4(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_elu_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_fold_v4(call, task, part, turn);
@@ -887,7 +887,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -964,7 +964,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1008,8 +1008,8 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1082,7 +1082,7 @@ TARGET_v3 APART void linear_elu_begin_v3(const struct call *call, int64_t task, 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
@@ -1123,8 +1123,8 @@ TARGET_v3 APART void linear_elu_keys_v3(const struct call *call, int64_t task, c
     for (int64_t f = 0; f < 64; f += 8) {
         store_v3(state + (chunk - chunk0) * 4160 + f, splat_v3(0.0f));
     }
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1156,7 +1156,7 @@ TARGET_v3 APART void linear_elu_fold_v3(const struct call *call, int64_t task, c
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
@@ -1219,9 +1219,9 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
     float *const q_tile = (float *)(void *)(part->work + 29056); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
-            += 32) {
-            const int64_t i1 = least(i0 + 32, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
+            32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1268,8 +1268,8 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-                const int64_t j1 = least(j0 + 32, j_end);
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1348,7 +1348,7 @@ TARGET_v3 static void linear_elu_linear_v3(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_elu_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_fold_v3(call, task, part, turn);
@@ -1511,7 +1511,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1588,7 +1588,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1632,8 +1632,8 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1706,7 +1706,7 @@ APART void linear_elu_begin_any(const struct call *call, int64_t task, const str
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
@@ -1747,8 +1747,8 @@ APART void linear_elu_keys_any(const struct call *call, int64_t task, const stru
     for (int64_t f = 0; f < 64; f += 4) {
         store_any(state + (chunk - chunk0) * 4160 + f, splat_any(0.0f));
     }
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1780,7 +1780,7 @@ APART void linear_elu_fold_any(const struct call *call, int64_t task, const stru
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
@@ -1843,9 +1843,9 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
     float *const q_tile = (float *)(void *)(part->work + 29056); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
-            += 32) {
-            const int64_t i1 = least(i0 + 32, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
+            32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -1892,8 +1892,8 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-                const int64_t j1 = least(j0 + 32, j_end);
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1973,7 +1973,7 @@ static void linear_elu_linear_any(const struct call *call, int64_t task, struct 
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_elu_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_fold_any(call, task, part, turn);
@@ -2023,7 +2023,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -2034,7 +2034,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -2068,7 +2068,7 @@ int linear_elu_params_init(struct linear_elu_params *params, uint64_t seed, void
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 182};
     size_t bytes = 0;
@@ -2082,7 +2082,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t linear_elu_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int linear_elu_forward(const struct attn_problem *problem, const struct linear_elu_params *params, const float *q, const float *k, const float *v,
@@ -2097,9 +2097,9 @@ int linear_elu_forward(const struct attn_problem *problem, const struct linear_e
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

@@ -85,8 +85,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -214,7 +214,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -262,7 +262,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -330,7 +330,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -403,7 +403,7 @@ TARGET_v4 APART void linear_taylor_begin_v4(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
     float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 80] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
@@ -454,8 +454,8 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = chunk * 576, j_end = least(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = chunk * 576, j_end = min(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -492,7 +492,7 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t f = 0; f < 65; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_3 + f * 144 + j, (f < 64) ? load_v4(k_tile + least(f, 63) * 144 + j) : splat_v4(1.0f));
+                    store_v4(key_3 + f * 144 + j, (f < 64) ? load_v4(k_tile + min(f, 63) * 144 + j) : splat_v4(1.0f));
                 }
             }
         }
@@ -516,7 +516,7 @@ TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 80] */
@@ -548,7 +548,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - turn % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - turn % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = turn / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -608,7 +608,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 query_3_new8 = (f < 64) ? load_v4(q_tile + least(f, 63) * 272 + i) : splat_v4(1.0f);
+                const vec_v4 query_3_new8 = (f < 64) ? load_v4(q_tile + min(f, 63) * 272 + i) : splat_v4(1.0f);
                 store_v4(query_3 + f * 272 + i, query_3_new8);
                 query_4_in[u] += query_3_new8 * carried[f];
                 if (f % 32 == 31) {
@@ -646,7 +646,7 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v4(call, task, part, turn);
@@ -774,7 +774,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -822,7 +822,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -890,7 +890,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -963,7 +963,7 @@ TARGET_v3 APART void linear_taylor_begin_v3(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
     float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 72] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
@@ -1014,8 +1014,8 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = chunk * 576, j_end = least(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = chunk * 576, j_end = min(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1052,7 +1052,7 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 65; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_3 + f * 144 + j, (f < 64) ? load_v3(k_tile + least(f, 63) * 144 + j) : splat_v3(1.0f));
+                    store_v3(key_3 + f * 144 + j, (f < 64) ? load_v3(k_tile + min(f, 63) * 144 + j) : splat_v3(1.0f));
                 }
             }
         }
@@ -1076,7 +1076,7 @@ TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 72] */
@@ -1108,7 +1108,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - turn % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - turn % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = turn / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1168,7 +1168,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 query_3_new8 = (f < 64) ? load_v3(q_tile + least(f, 63) * 272 + i) : splat_v3(1.0f);
+                const vec_v3 query_3_new8 = (f < 64) ? load_v3(q_tile + min(f, 63) * 272 + i) : splat_v3(1.0f);
                 store_v3(query_3 + f * 272 + i, query_3_new8);
                 query_4_in[u] += query_3_new8 * carried[f];
                 if (f % 32 == 31) {
@@ -1206,7 +1206,7 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v3(call, task, part, turn);
@@ -1325,7 +1325,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1373,7 +1373,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1441,7 +1441,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1514,7 +1514,7 @@ APART void linear_taylor_begin_any(const struct call *call, int64_t task, const 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
     float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 68] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
@@ -1565,8 +1565,8 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
             }
         }
     }
-    for (int64_t j0 = chunk * 576, j_end = least(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = chunk * 576, j_end = min(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1603,7 +1603,7 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 65; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + least(f, 63) * 144 + j) : splat_any(1.0f));
+                    store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + min(f, 63) * 144 + j) : splat_any(1.0f));
                 }
             }
         }
@@ -1627,7 +1627,7 @@ APART void linear_taylor_fold_any(const struct call *call, int64_t task, const s
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 68] */
@@ -1659,7 +1659,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - turn % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - turn % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = turn / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1719,7 +1719,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any query_3_new8 = (f < 64) ? load_any(q_tile + least(f, 63) * 144 + i) : splat_any(1.0f);
+                const vec_any query_3_new8 = (f < 64) ? load_any(q_tile + min(f, 63) * 144 + i) : splat_any(1.0f);
                 store_any(query_3 + f * 144 + i, query_3_new8);
                 query_4_in[u] += query_3_new8 * carried[f];
                 if (f % 32 == 31) {
@@ -1757,7 +1757,7 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, stru
     for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_any(call, task, part, turn);
@@ -1808,7 +1808,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1819,7 +1819,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -1853,7 +1853,7 @@ int linear_taylor_params_init(struct linear_taylor_params *params, uint64_t seed
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 70};
     size_t bytes = 0;
@@ -1867,7 +1867,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t linear_taylor_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int linear_taylor_forward(const struct attn_problem *problem, const struct linear_taylor_params *params, const float *q, const float *k, const float *v,
@@ -1882,9 +1882,9 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

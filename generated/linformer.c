@@ -78,8 +78,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -206,7 +206,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -248,7 +248,7 @@ TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, c
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
@@ -306,8 +306,8 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = chunk * 1152, j_end = least(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = chunk * 1152, j_end = min(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
         dot0_v4(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
@@ -320,7 +320,7 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -357,7 +357,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = turn / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -451,7 +451,7 @@ TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, s
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v4(call, task, part, turn);
@@ -578,7 +578,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -620,7 +620,7 @@ TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, c
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
@@ -678,8 +678,8 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = chunk * 1152, j_end = least(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = chunk * 1152, j_end = min(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
         dot0_v3(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
@@ -692,7 +692,7 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -729,7 +729,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = turn / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -823,7 +823,7 @@ TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, s
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v3(call, task, part, turn);
@@ -942,7 +942,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -984,7 +984,7 @@ APART void linformer_begin_any(const struct call *call, int64_t task, const stru
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
@@ -1042,8 +1042,8 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
             }
         }
     }
-    for (int64_t j0 = chunk * 1152, j_end = least(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = chunk * 1152, j_end = min(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
         dot0_any(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
@@ -1056,7 +1056,7 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -1093,7 +1093,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = turn / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1187,7 +1187,7 @@ static void linformer_rows_any(const struct call *call, int64_t task, struct par
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_any(call, task, part, turn);
@@ -1233,7 +1233,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1244,7 +1244,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

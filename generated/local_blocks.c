@@ -59,8 +59,8 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -215,7 +215,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -272,7 +272,7 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -319,16 +319,16 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1
-        + n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = min(n_k, min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 +
+        n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
             256) + 256) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
             const int64_t t_0 = n_k - n_q;
@@ -379,7 +379,7 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 256) + 256) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
             dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -556,7 +556,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -613,7 +613,7 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -660,16 +660,16 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1
-        + n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = min(n_k, min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 +
+        n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
             256) + 256) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
             const int64_t t_0 = n_k - n_q;
@@ -720,7 +720,7 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 256) + 256) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
             dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -889,7 +889,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -946,7 +946,7 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -993,16 +993,16 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1
-        + n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = min(n_k, min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 +
+        n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
             256) + 256) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
             const int64_t t_0 = n_k - n_q;
@@ -1053,7 +1053,7 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 256) + 256) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
             dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1118,7 +1118,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1129,7 +1129,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

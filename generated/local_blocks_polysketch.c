@@ -92,8 +92,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -239,7 +239,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -328,7 +328,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -383,9 +383,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q -
+    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k, min(i1 + n_k - n_q, i1 + n_k - n_q -
         floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -413,8 +413,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 }
             }
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
-            n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            64) + 64) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 64)) / 64) + -31) <= ((j - floormo ... */
             const int64_t t_1 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -445,7 +445,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
             dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -482,7 +482,7 @@ TARGET_v4 APART void local_blocks_polysketch_begin_v4(const struct call *call, i
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
     float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
     float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
     /* recent = 0.0f */
@@ -526,8 +526,8 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     for (int64_t f = 0; f < 136; f += 16) {
         store_v4(state + (chunk - chunk0) * 8848 + f, splat_v4(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -572,7 +572,7 @@ TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, in
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
@@ -667,9 +667,9 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -730,8 +730,8 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -824,7 +824,7 @@ TARGET_v4 static void local_blocks_polysketch_linear_v4(const struct call *call,
     for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v4(call, task, part, turn);
@@ -969,7 +969,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1058,7 +1058,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1113,9 +1113,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q -
+    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k, min(i1 + n_k - n_q, i1 + n_k - n_q -
         floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1143,8 +1143,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 }
             }
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
-            n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            64) + 64) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 64)) / 64) + -31) <= ((j - floormo ... */
             const int64_t t_1 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1175,7 +1175,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
             dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1212,7 +1212,7 @@ TARGET_v3 APART void local_blocks_polysketch_begin_v3(const struct call *call, i
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
     float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
     float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
     /* recent = 0.0f */
@@ -1256,8 +1256,8 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     for (int64_t f = 0; f < 136; f += 8) {
         store_v3(state + (chunk - chunk0) * 8848 + f, splat_v3(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1302,7 +1302,7 @@ TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, in
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
@@ -1397,9 +1397,9 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1460,8 +1460,8 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1554,7 +1554,7 @@ TARGET_v3 static void local_blocks_polysketch_linear_v3(const struct call *call,
     for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v3(call, task, part, turn);
@@ -1690,7 +1690,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1779,7 +1779,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1834,9 +1834,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q -
+    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k, min(i1 + n_k - n_q, i1 + n_k - n_q -
         floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1864,8 +1864,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 }
             }
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
-            n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            64) + 64) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 64)) / 64) + -31) <= ((j - floormo ... */
             const int64_t t_1 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1896,7 +1896,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q -
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q -
             floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
             sees them */
             dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1933,7 +1933,7 @@ APART void local_blocks_polysketch_begin_any(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
     float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
     float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
     /* recent = 0.0f */
@@ -1977,8 +1977,8 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     for (int64_t f = 0; f < 136; f += 4) {
         store_any(state + (chunk - chunk0) * 8848 + f, splat_any(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2023,7 +2023,7 @@ APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
@@ -2118,9 +2118,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -2181,8 +2181,8 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2275,7 +2275,7 @@ static void local_blocks_polysketch_linear_any(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_any(call, task, part, turn);
@@ -2325,7 +2325,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -2336,7 +2336,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -2376,7 +2376,7 @@ int local_blocks_polysketch_params_init(struct local_blocks_polysketch_params *p
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 622};
     size_t bytes = 0;
@@ -2390,7 +2390,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t local_blocks_polysketch_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int local_blocks_polysketch_forward(const struct attn_problem *problem, const struct local_blocks_polysketch_params *params, const float *q, const float *k, const float *v,
@@ -2406,9 +2406,9 @@ int local_blocks_polysketch_forward(const struct attn_problem *problem, const st
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

@@ -57,8 +57,8 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -213,7 +213,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -271,7 +271,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = least(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -335,7 +335,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t part = 0; part < j_ranges; part++) {
         for (int64_t j0 = j_range[part].from, j_end = j_range[part].to; j0 < j_end; j0 += 288) {
-            const int64_t j1 = least(j0 + 288, j_end);
+            const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
             dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
             /* old_max = row_max */
@@ -412,14 +412,14 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? least(i1 + n_k - n_q + 512, 0) : 0},
-            {most(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
+            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512, 0) : 0},
+            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* those that every query of it sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? least(i0 + n_k - n_q + 513, 0) : 0},
-            {most(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
+            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513, 0) : 0},
+            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t part = 0; part < j_ranges; part++) {
@@ -428,7 +428,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 /* those j that are i0 + n_k - n_q modulo 2 */
                 const int64_t j_first = j_range[part].from + floor_mod(i0 + n_k - n_q - j_range[part].from, 2);
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
-                    const int64_t j1 = least(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
+                    const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
                     dot0_v4(j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2);
                     /* old_max_2 = row_max */
@@ -666,7 +666,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -724,7 +724,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = least(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -788,7 +788,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t part = 0; part < j_ranges; part++) {
         for (int64_t j0 = j_range[part].from, j_end = j_range[part].to; j0 < j_end; j0 += 288) {
-            const int64_t j1 = least(j0 + 288, j_end);
+            const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
             dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
             /* old_max = row_max */
@@ -865,14 +865,14 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? least(i1 + n_k - n_q + 512, 0) : 0},
-            {most(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
+            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512, 0) : 0},
+            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* those that every query of it sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? least(i0 + n_k - n_q + 513, 0) : 0},
-            {most(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
+            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513, 0) : 0},
+            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t part = 0; part < j_ranges; part++) {
@@ -881,7 +881,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 /* those j that are i0 + n_k - n_q modulo 2 */
                 const int64_t j_first = j_range[part].from + floor_mod(i0 + n_k - n_q - j_range[part].from, 2);
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
-                    const int64_t j1 = least(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
+                    const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
                     dot0_v3(j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2);
                     /* old_max_2 = row_max */
@@ -1111,7 +1111,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1169,7 +1169,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = least(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -1233,7 +1233,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t part = 0; part < j_ranges; part++) {
         for (int64_t j0 = j_range[part].from, j_end = j_range[part].to; j0 < j_end; j0 += 288) {
-            const int64_t j1 = least(j0 + 288, j_end);
+            const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
             dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
             /* old_max = row_max */
@@ -1310,14 +1310,14 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? least(i1 + n_k - n_q + 512, 0) : 0},
-            {most(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
+            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512, 0) : 0},
+            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* those that every query of it sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? least(i0 + n_k - n_q + 513, 0) : 0},
-            {most(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
+            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513, 0) : 0},
+            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t part = 0; part < j_ranges; part++) {
@@ -1326,7 +1326,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 /* those j that are i0 + n_k - n_q modulo 2 */
                 const int64_t j_first = j_range[part].from + floor_mod(i0 + n_k - n_q - j_range[part].from, 2);
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
-                    const int64_t j1 = least(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
+                    const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
                     dot0_any(j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2);
                     /* old_max_2 = row_max */
@@ -1453,7 +1453,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1464,7 +1464,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

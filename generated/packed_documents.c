@@ -58,19 +58,19 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* The ids at a range of positions lie between these. Before the first key stands one that is less than any there. */
 struct ids {
-    int64_t least, most;
+    int64_t min, max;
 };
 INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
 {
     int32_t first = INT32_MAX, last = INT32_MIN;
-    for (int64_t x = most(from, 0); x < to; x++) {
+    for (int64_t x = max(from, 0); x < to; x++) {
         first = id[x] < first ? id[x] : first;
         last = id[x] > last ? id[x] : last;
     }
@@ -79,7 +79,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
 /* The id at a position; after the last of n nobody looks at it. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
-    x = least(x, n - 1);
+    x = min(x, n - 1);
     return x < 0 ? INT64_MIN : id[x];
 }
 
@@ -234,7 +234,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -291,7 +291,7 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -340,18 +340,17 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-        if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+        if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the
-            mask */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, -INFINITY) */
             const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -401,8 +400,8 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v4(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v4(v + j0 * v_row,
+            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[4];
@@ -577,7 +576,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -634,7 +633,7 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -683,18 +682,17 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-        if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+        if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the
-            mask */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, -INFINITY) */
             const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -744,8 +742,8 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v3(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v3(v + j0 * v_row,
+            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[8];
@@ -912,7 +910,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -969,7 +967,7 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1018,18 +1016,17 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-        if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+        if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the
-            mask */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, -INFINITY) */
             const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1079,8 +1076,8 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_any(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_any(v + j0 * v_row,
+            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[16];
@@ -1143,7 +1140,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1154,7 +1151,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

@@ -105,19 +105,19 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* The ids at a range of positions lie between these. Before the first key stands one that is less than any there. */
 struct ids {
-    int64_t least, most;
+    int64_t min, max;
 };
 INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
 {
     int32_t first = INT32_MAX, last = INT32_MIN;
-    for (int64_t x = most(from, 0); x < to; x++) {
+    for (int64_t x = max(from, 0); x < to; x++) {
         first = id[x] < first ? id[x] : first;
         last = id[x] > last ? id[x] : last;
     }
@@ -126,7 +126,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
 /* The id at a position; after the last of n nobody looks at it. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
-    x = least(x, n - 1);
+    x = min(x, n - 1);
     return x < 0 ? INT64_MIN : id[x];
 }
 
@@ -279,7 +279,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -372,7 +372,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -476,10 +476,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-        if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+        if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -556,8 +556,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                     t_13, score_14 * score_14));
             }
         }
-        if ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the
-            mask */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, 0.0f) */
             const int64_t t_15 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -587,8 +586,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v4(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v4(v + j0 * v_row,
+            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -623,7 +622,7 @@ TARGET_v4 APART void packed_documents_polysketch_begin_v4(const struct call *cal
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -681,8 +680,8 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
             }
         }
     }
-    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -744,14 +743,14 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
         /* key_9 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k)) ? load_v4(v + (j0 + j) *
+                store_v4(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k)) ? load_v4(v + (j0 + j) *
                     v_row + e) : splat_v4(0.0f));
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5, 0.0f) */
-            const int64_t t_5 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k);
+            const int64_t t_5 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 ints_v4 id_4 = j0 + j + lane_v4;
                 for (int lane = 0; lane < 16; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
@@ -782,7 +781,7 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     const int64_t b = task / kv_heads;
@@ -795,7 +794,7 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
-        const int t_9 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
+        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_7 = load_v4(carried + f);
             const vec_v4 before_new8 = carried_7;
@@ -805,7 +804,7 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
             store_v4(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
-        const int t_12 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
+        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 carried_2_10 = load_v4(carried_2 + f * 64 + e);
@@ -863,9 +862,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -940,7 +939,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_9_in[4], query_9_in_whole[4];
@@ -977,10 +976,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-                if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1039,8 +1038,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) <
-                    j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) {
+                    /* the tile is not wholly inside the mask */
                     /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j))) && ((chunk * 256) <= j),
                         s ... */
                     const int64_t t_24 = n_k - n_q;
@@ -1071,8 +1070,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k -
-                    n_q + 1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
+                    1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
@@ -1120,7 +1119,7 @@ TARGET_v4 static void packed_documents_polysketch_linear_v4(const struct call *c
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_fold_v4(call, task, part, turn);
@@ -1272,7 +1271,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1365,7 +1364,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1469,10 +1468,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-        if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+        if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1549,8 +1548,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                     t_13, score_14 * score_14));
             }
         }
-        if ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the
-            mask */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, 0.0f) */
             const int64_t t_15 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1580,8 +1578,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v3(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v3(v + j0 * v_row,
+            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1616,7 +1614,7 @@ TARGET_v3 APART void packed_documents_polysketch_begin_v3(const struct call *cal
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -1674,8 +1672,8 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
             }
         }
     }
-    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1737,14 +1735,14 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
         /* key_9 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k)) ? load_v3(v + (j0 + j) *
+                store_v3(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k)) ? load_v3(v + (j0 + j) *
                     v_row + e) : splat_v3(0.0f));
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5, 0.0f) */
-            const int64_t t_5 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k);
+            const int64_t t_5 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 ints_v3 id_4 = j0 + j + lane_v3;
                 for (int lane = 0; lane < 8; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
@@ -1775,7 +1773,7 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     const int64_t b = task / kv_heads;
@@ -1788,7 +1786,7 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
-        const int t_9 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
+        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_7 = load_v3(carried + f);
             const vec_v3 before_new8 = carried_7;
@@ -1798,7 +1796,7 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
             store_v3(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
-        const int t_12 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
+        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 carried_2_10 = load_v3(carried_2 + f * 64 + e);
@@ -1856,9 +1854,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1933,7 +1931,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_9_in[2], query_9_in_whole[2];
@@ -1970,10 +1968,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-                if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -2032,8 +2030,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) <
-                    j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) {
+                    /* the tile is not wholly inside the mask */
                     /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j))) && ((chunk * 256) <= j),
                         s ... */
                     const int64_t t_24 = n_k - n_q;
@@ -2064,8 +2062,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k -
-                    n_q + 1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
+                    1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
@@ -2113,7 +2111,7 @@ TARGET_v3 static void packed_documents_polysketch_linear_v3(const struct call *c
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_fold_v3(call, task, part, turn);
@@ -2256,7 +2254,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -2349,7 +2347,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2453,10 +2451,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-        if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+        if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2533,8 +2531,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                     t_13, score_14 * score_14));
             }
         }
-        if ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the
-            mask */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
             /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, 0.0f) */
             const int64_t t_15 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2564,8 +2561,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_any(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_any(v + j0 * v_row,
+            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -2600,7 +2597,7 @@ APART void packed_documents_polysketch_begin_any(const struct call *call, int64_
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -2658,8 +2655,8 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2721,14 +2718,14 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
         /* key_9 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k)) ? load_any(v + (j0 + j) *
+                store_any(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k)) ? load_any(v + (j0 + j) *
                     v_row + e) : splat_any(0.0f));
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5, 0.0f) */
-            const int64_t t_5 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k);
+            const int64_t t_5 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 ints_any id_4 = j0 + j + lane_any;
                 for (int lane = 0; lane < 4; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
@@ -2759,7 +2756,7 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     const int64_t b = task / kv_heads;
@@ -2772,7 +2769,7 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
-        const int t_9 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
+        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_7 = load_any(carried + f);
             const vec_any before_new8 = carried_7;
@@ -2782,7 +2779,7 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
             store_any(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
-        const int t_12 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
+        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any carried_2_10 = load_any(carried_2 + f * 64 + e);
@@ -2840,9 +2837,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2917,7 +2914,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_9_in[2], query_9_in_whole[2];
@@ -2954,10 +2951,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-                if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
+                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -3016,8 +3013,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) <
-                    j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) {
+                    /* the tile is not wholly inside the mask */
                     /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j))) && ((chunk * 256) <= j),
                         s ... */
                     const int64_t t_24 = n_k - n_q;
@@ -3048,8 +3045,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k -
-                    n_q + 1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
+                    1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
@@ -3097,7 +3094,7 @@ static void packed_documents_polysketch_linear_any(const struct call *call, int6
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_fold_any(call, task, part, turn);
@@ -3147,7 +3144,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -3158,7 +3155,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -3207,7 +3204,7 @@ int packed_documents_polysketch_params_init(struct packed_documents_polysketch_p
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 1018};
     size_t bytes = 0;
@@ -3221,7 +3218,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t packed_documents_polysketch_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int packed_documents_polysketch_forward(const struct attn_problem *problem, const struct packed_documents_polysketch_params *params, const float *q, const float *k, const float *v,
@@ -3237,9 +3234,9 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem, cons
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     if (this.head && ids_fall(params->document, call.p.batch, call.p.n_k)) return ATTN_EORDER;

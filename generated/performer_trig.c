@@ -94,8 +94,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -281,7 +281,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -370,7 +370,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -453,8 +453,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -611,7 +611,7 @@ TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
@@ -662,8 +662,8 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         store_v4(state + (chunk - chunk0) * 33824 + f, splat_v4(-FLT_MAX));
         store_v4(state_2 + (chunk - chunk0) * 33824 + f, splat_v4(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -721,12 +721,12 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
                 if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t f = f0; f < f1; f++) {
                     store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
-                        load_v4(key_sin + least(f, 255) * 64 + j) : load_v4(key_3 + most(f - 256, 0) * 64 + j)));
+                        load_v4(key_sin + min(f, 255) * 64 + j) : load_v4(key_3 + max(f - 256, 0) * 64 + j)));
                 }
             }
             /* state_2 += key_5 */
@@ -750,7 +750,7 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
@@ -851,9 +851,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -923,15 +923,15 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_5_23 = load_v4(query_5 + i);
                     vec_v4 query_7_in = (vec_v4){0};
                     vec_v4 query_7_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_6_new24 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v4(query_sin + least(f,
-                            255) * 64 + i) : load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        const vec_v4 query_6_new24 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v4(query_sin + min(f,
+                            255) * 64 + i) : load_v4(query_3 + max(f - 256, 0) * 64 + i)) * 0.00390625f);
                         store_v4(query_6 + (f - f0) * 64 + i, query_6_new24);
                         query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
@@ -954,8 +954,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1124,7 +1124,7 @@ TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v4(call, task, part, turn);
@@ -1308,7 +1308,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1397,7 +1397,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1480,8 +1480,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1638,7 +1638,7 @@ TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
@@ -1689,8 +1689,8 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         store_v3(state + (chunk - chunk0) * 33824 + f, splat_v3(-FLT_MAX));
         store_v3(state_2 + (chunk - chunk0) * 33824 + f, splat_v3(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1748,12 +1748,12 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
                 if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t f = f0; f < f1; f++) {
                     store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
-                        load_v3(key_sin + least(f, 255) * 64 + j) : load_v3(key_3 + most(f - 256, 0) * 64 + j)));
+                        load_v3(key_sin + min(f, 255) * 64 + j) : load_v3(key_3 + max(f - 256, 0) * 64 + j)));
                 }
             }
             /* state_2 += key_5 */
@@ -1777,7 +1777,7 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
@@ -1878,9 +1878,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1950,15 +1950,15 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_5_23 = load_v3(query_5 + i);
                     vec_v3 query_7_in = (vec_v3){0};
                     vec_v3 query_7_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_6_new24 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v3(query_sin + least(f,
-                            255) * 64 + i) : load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        const vec_v3 query_6_new24 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v3(query_sin + min(f,
+                            255) * 64 + i) : load_v3(query_3 + max(f - 256, 0) * 64 + i)) * 0.00390625f);
                         store_v3(query_6 + (f - f0) * 64 + i, query_6_new24);
                         query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
@@ -1981,8 +1981,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -2151,7 +2151,7 @@ TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v3(call, task, part, turn);
@@ -2326,7 +2326,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -2415,7 +2415,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2498,8 +2498,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2656,7 +2656,7 @@ APART void performer_trig_begin_any(const struct call *call, int64_t task, const
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 4096); /* [f: 512] */
@@ -2707,8 +2707,8 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         store_any(state + (chunk - chunk0) * 33824 + f, splat_any(-FLT_MAX));
         store_any(state_2 + (chunk - chunk0) * 33824 + f, splat_any(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2766,12 +2766,12 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                 if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t f = f0; f < f1; f++) {
                     store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
-                        load_any(key_sin + least(f, 255) * 64 + j) : load_any(key_3 + most(f - 256, 0) * 64 + j)));
+                        load_any(key_sin + min(f, 255) * 64 + j) : load_any(key_3 + max(f - 256, 0) * 64 + j)));
                 }
             }
             /* state_2 += key_5 */
@@ -2795,7 +2795,7 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
@@ -2896,9 +2896,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -2968,7 +2968,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_5_23 = load_any(query_5 + i);
@@ -2976,7 +2976,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     vec_any query_7_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
                         const vec_any query_6_new24 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_any(query_sin +
-                            least(f, 255) * 64 + i) : load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                            min(f, 255) * 64 + i) : load_any(query_3 + max(f - 256, 0) * 64 + i)) * 0.00390625f);
                         store_any(query_6 + (f - f0) * 64 + i, query_6_new24);
                         query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
@@ -2999,8 +2999,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -3169,7 +3169,7 @@ static void performer_trig_linear_any(const struct call *call, int64_t task, str
     for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_any(call, task, part, turn);
@@ -3219,7 +3219,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -3230,7 +3230,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -3267,7 +3267,7 @@ int performer_trig_params_init(struct performer_trig_params *params, uint64_t se
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 390};
     size_t bytes = 0;
@@ -3281,7 +3281,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t performer_trig_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params, const float *q, const float *k, const float *v,
@@ -3297,9 +3297,9 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

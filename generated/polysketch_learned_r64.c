@@ -181,8 +181,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -353,7 +353,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -450,7 +450,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -620,7 +620,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
     }
     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = least(h0 + 192, h_end);
+        const int64_t h1 = min(h0 + 192, h_end);
         /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t h = h0; h < h1; h++) {
@@ -686,7 +686,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -718,7 +718,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -785,7 +785,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -818,8 +818,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -913,7 +913,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -979,7 +979,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1011,7 +1011,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1078,7 +1078,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1167,7 +1167,7 @@ TARGET_v4 APART void polysketch_learned_r64_begin_v4(const struct call *call, in
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
     float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
@@ -1254,8 +1254,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = chunk * 128, j_end = least(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1349,7 +1349,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -1415,7 +1415,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1447,7 +1447,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1514,7 +1514,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1534,7 +1534,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -1565,7 +1565,7 @@ TARGET_v4 APART void polysketch_learned_r64_fold_v4(const struct call *call, int
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
@@ -1687,9 +1687,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 197120); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 213504); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1784,7 +1784,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -1850,7 +1850,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -1883,7 +1883,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -1950,7 +1950,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -1984,7 +1984,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select((f / 64) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_33_in[4], query_33_in_whole[4];
@@ -2021,8 +2021,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 128), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -2117,7 +2117,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* key_43 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -2183,7 +2183,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_50 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -2216,7 +2216,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_54 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -2283,7 +2283,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_61 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -2378,7 +2378,7 @@ TARGET_v4 static void polysketch_learned_r64_linear_v4(const struct call *call, 
     for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polysketch_learned_r64_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r64_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polysketch_learned_r64_fold_v4(call, task, part, turn);
@@ -2548,7 +2548,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -2645,7 +2645,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2815,7 +2815,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
     }
     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = least(h0 + 192, h_end);
+        const int64_t h1 = min(h0 + 192, h_end);
         /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t h = h0; h < h1; h++) {
@@ -2881,7 +2881,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -2913,7 +2913,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -2980,7 +2980,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -3013,8 +3013,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -3108,7 +3108,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -3174,7 +3174,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -3206,7 +3206,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -3273,7 +3273,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -3362,7 +3362,7 @@ TARGET_v3 APART void polysketch_learned_r64_begin_v3(const struct call *call, in
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
     float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
@@ -3449,8 +3449,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = chunk * 128, j_end = least(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -3544,7 +3544,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -3610,7 +3610,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -3642,7 +3642,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -3709,7 +3709,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -3729,7 +3729,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -3760,7 +3760,7 @@ TARGET_v3 APART void polysketch_learned_r64_fold_v3(const struct call *call, int
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
@@ -3882,9 +3882,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 197120); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 213504); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -3979,7 +3979,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -4045,7 +4045,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -4078,7 +4078,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -4145,7 +4145,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -4179,7 +4179,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select((f / 64) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_33_in[2], query_33_in_whole[2];
@@ -4216,8 +4216,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 128), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -4312,7 +4312,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* key_43 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -4378,7 +4378,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_50 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -4411,7 +4411,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_54 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -4478,7 +4478,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_61 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -4573,7 +4573,7 @@ TARGET_v3 static void polysketch_learned_r64_linear_v3(const struct call *call, 
     for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polysketch_learned_r64_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r64_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polysketch_learned_r64_fold_v3(call, task, part, turn);
@@ -4734,7 +4734,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -4831,7 +4831,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -5001,7 +5001,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
     }
     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = least(h0 + 192, h_end);
+        const int64_t h1 = min(h0 + 192, h_end);
         /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t h = h0; h < h1; h++) {
@@ -5067,7 +5067,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -5099,7 +5099,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -5166,7 +5166,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     }
     {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -5199,8 +5199,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -5294,7 +5294,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -5360,7 +5360,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -5392,7 +5392,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -5459,7 +5459,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -5548,7 +5548,7 @@ APART void polysketch_learned_r64_begin_any(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
     float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
     float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
@@ -5635,8 +5635,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = chunk * 128, j_end = least(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -5730,7 +5730,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = least(h0 + 192, h_end);
+            const int64_t h1 = min(h0 + 192, h_end);
             /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
@@ -5796,7 +5796,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -5828,7 +5828,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -5895,7 +5895,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -5915,7 +5915,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -5946,7 +5946,7 @@ APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
@@ -6068,9 +6068,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 197120); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 213504); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -6165,7 +6165,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                const int64_t h1 = least(h0 + 192, h_end);
+                const int64_t h1 = min(h0 + 192, h_end);
                 /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t h = h0; h < h1; h++) {
@@ -6232,7 +6232,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -6265,7 +6265,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -6333,7 +6333,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -6367,7 +6367,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select((f / 64) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_33_in[2], query_33_in_whole[2];
@@ -6404,8 +6404,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 128), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -6500,7 +6500,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                    const int64_t h1 = least(h0 + 192, h_end);
+                    const int64_t h1 = min(h0 + 192, h_end);
                     /* key_43 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         for (int64_t h = h0; h < h1; h++) {
@@ -6567,7 +6567,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_50 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -6600,7 +6600,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_54 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -6668,7 +6668,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-                        const int64_t h1 = least(h0 + 192, h_end);
+                        const int64_t h1 = min(h0 + 192, h_end);
                         /* key_61 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             for (int64_t h = h0; h < h1; h++) {
@@ -6764,7 +6764,7 @@ static void polysketch_learned_r64_linear_any(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polysketch_learned_r64_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r64_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polysketch_learned_r64_fold_any(call, task, part, turn);
@@ -6814,7 +6814,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -6825,7 +6825,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -6859,7 +6859,7 @@ int polysketch_learned_r64_params_init(struct polysketch_learned_r64_params *par
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 902};
     size_t bytes = 0;
@@ -6873,7 +6873,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t polysketch_learned_r64_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int polysketch_learned_r64_forward(const struct attn_problem *problem, const struct polysketch_learned_r64_params *params, const float *q, const float *k, const float *v,
@@ -6889,9 +6889,9 @@ int polysketch_learned_r64_forward(const struct attn_problem *problem, const str
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

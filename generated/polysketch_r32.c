@@ -98,8 +98,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -252,7 +252,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -341,7 +341,7 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -442,8 +442,8 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -572,7 +572,7 @@ TARGET_v4 APART void polysketch_r32_begin_v4(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -620,8 +620,8 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -681,7 +681,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -712,7 +712,7 @@ TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
@@ -786,9 +786,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -862,7 +862,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_9_in[4], query_9_in_whole[4];
@@ -899,8 +899,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1035,7 +1035,7 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call, task, part, turn);
@@ -1187,7 +1187,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1276,7 +1276,7 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1377,8 +1377,8 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1507,7 +1507,7 @@ TARGET_v3 APART void polysketch_r32_begin_v3(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -1555,8 +1555,8 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1616,7 +1616,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -1647,7 +1647,7 @@ TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
@@ -1721,9 +1721,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1797,7 +1797,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_9_in[2], query_9_in_whole[2];
@@ -1834,8 +1834,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1970,7 +1970,7 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call, task, part, turn);
@@ -2113,7 +2113,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -2202,7 +2202,7 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2303,8 +2303,8 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2433,7 +2433,7 @@ APART void polysketch_r32_begin_any(const struct call *call, int64_t task, const
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -2481,8 +2481,8 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
     }
-    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2542,7 +2542,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -2573,7 +2573,7 @@ APART void polysketch_r32_fold_any(const struct call *call, int64_t task, const 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
@@ -2647,9 +2647,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
+            64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -2723,7 +2723,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_9_in[2], query_9_in_whole[2];
@@ -2760,8 +2760,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2897,7 +2897,7 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, str
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call, task, part, turn);
@@ -2947,7 +2947,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -2958,7 +2958,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -2998,7 +2998,7 @@ int polysketch_r32_params_init(struct polysketch_r32_params *params, uint64_t se
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 1389};
     size_t bytes = 0;
@@ -3012,7 +3012,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t polysketch_r32_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int polysketch_r32_forward(const struct attn_problem *problem, const struct polysketch_r32_params *params, const float *q, const float *k, const float *v,
@@ -3028,9 +3028,9 @@ int polysketch_r32_forward(const struct attn_problem *problem, const struct poly
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

@@ -100,8 +100,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -284,7 +284,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -377,7 +377,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -480,8 +480,8 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -623,7 +623,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_begin_v4(const struct call *call, 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -680,8 +680,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -745,7 +745,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -776,7 +776,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_fold_v4(const struct call *call, i
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
@@ -849,9 +849,9 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -925,7 +925,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_9_in[4], query_9_in_whole[4];
@@ -962,8 +962,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1093,7 +1093,7 @@ TARGET_v4 static void polysketch_r32_local_f16_linear_v4(const struct call *call
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_fold_v4(call, task, part, turn);
@@ -1254,7 +1254,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1347,7 +1347,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1450,8 +1450,8 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1593,7 +1593,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_begin_v3(const struct call *call, 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -1650,8 +1650,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1715,7 +1715,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -1746,7 +1746,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_fold_v3(const struct call *call, i
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
@@ -1819,9 +1819,9 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1895,7 +1895,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_9_in[2], query_9_in_whole[2];
@@ -1932,8 +1932,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -2063,7 +2063,7 @@ TARGET_v3 static void polysketch_r32_local_f16_linear_v3(const struct call *call
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_fold_v3(call, task, part, turn);
@@ -2215,7 +2215,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -2308,7 +2308,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2411,8 +2411,8 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2554,7 +2554,7 @@ APART void polysketch_r32_local_f16_begin_any(const struct call *call, int64_t t
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
     float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
@@ -2611,8 +2611,8 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2676,7 +2676,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-            const int64_t f1 = least(f0 + 192, f_end);
+            const int64_t f1 = min(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
@@ -2707,7 +2707,7 @@ APART void polysketch_r32_local_f16_fold_any(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
@@ -2780,9 +2780,9 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
-            i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -2856,7 +2856,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
-                const int64_t f1 = least(f0 + 192, f_end);
+                const int64_t f1 = min(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_9_in[2], query_9_in_whole[2];
@@ -2893,8 +2893,8 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
             }
-            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -3025,7 +3025,7 @@ static void polysketch_r32_local_f16_linear_any(const struct call *call, int64_t
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_fold_any(call, task, part, turn);
@@ -3075,7 +3075,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -3086,7 +3086,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -3126,7 +3126,7 @@ int polysketch_r32_local_f16_params_init(struct polysketch_r32_local_f16_params 
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 1006};
     size_t bytes = 0;
@@ -3140,7 +3140,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t polysketch_r32_local_f16_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int polysketch_r32_local_f16_forward(const struct attn_problem *problem, const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
@@ -3156,9 +3156,9 @@ int polysketch_r32_local_f16_forward(const struct attn_problem *problem, const s
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

@@ -55,8 +55,8 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -208,7 +208,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -265,7 +265,7 @@ TARGET_v4 static void prefix_rows_v4(const struct call *call, int64_t task, unsi
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -312,8 +312,8 @@ TARGET_v4 static void prefix_rows_v4(const struct call *call, int64_t task, unsi
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, 128); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, 128); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
@@ -534,7 +534,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -591,7 +591,7 @@ TARGET_v3 static void prefix_rows_v3(const struct call *call, int64_t task, unsi
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -638,8 +638,8 @@ TARGET_v3 static void prefix_rows_v3(const struct call *call, int64_t task, unsi
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, 128); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, 128); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
@@ -852,7 +852,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -909,7 +909,7 @@ static void prefix_rows_any(const struct call *call, int64_t task, unsigned char
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -956,8 +956,8 @@ static void prefix_rows_any(const struct call *call, int64_t task, unsigned char
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, 128); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, 128); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
@@ -1069,7 +1069,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1080,7 +1080,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

@@ -94,8 +94,8 @@ INLINE void meet(const struct part *part)
 #endif
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -274,7 +274,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -351,7 +351,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -408,8 +408,8 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -488,7 +488,7 @@ TARGET_v4 APART void retention_begin_v4(const struct call *call, int64_t task, c
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
@@ -523,8 +523,8 @@ TARGET_v4 APART void retention_keys_v4(const struct call *call, int64_t task, co
     float *const key_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -567,7 +567,7 @@ TARGET_v4 APART void retention_fold_v4(const struct call *call, int64_t task, co
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     const int64_t m = task % members;
@@ -630,9 +630,9 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
-        32) {
-        const int64_t i1 = least(i0 + 32, i_end);
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32)
+        {
+        const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -681,8 +681,8 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                 }
             }
         }
-        for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = least(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -767,7 +767,7 @@ TARGET_v4 static void retention_linear_v4(const struct call *call, int64_t task,
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v4(call, task, part, turn);
@@ -937,7 +937,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1014,7 +1014,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1071,8 +1071,8 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1151,7 +1151,7 @@ TARGET_v3 APART void retention_begin_v3(const struct call *call, int64_t task, c
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
@@ -1186,8 +1186,8 @@ TARGET_v3 APART void retention_keys_v3(const struct call *call, int64_t task, co
     float *const key_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1230,7 +1230,7 @@ TARGET_v3 APART void retention_fold_v3(const struct call *call, int64_t task, co
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     const int64_t m = task % members;
@@ -1293,9 +1293,9 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
-        32) {
-        const int64_t i1 = least(i0 + 32, i_end);
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32)
+        {
+        const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1344,8 +1344,8 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 }
             }
         }
-        for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = least(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1430,7 +1430,7 @@ TARGET_v3 static void retention_linear_v3(const struct call *call, int64_t task,
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v3(call, task, part, turn);
@@ -1592,7 +1592,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1669,7 +1669,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1726,8 +1726,8 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1806,7 +1806,7 @@ APART void retention_begin_any(const struct call *call, int64_t task, const stru
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
@@ -1841,8 +1841,8 @@ APART void retention_keys_any(const struct call *call, int64_t task, const struc
     float *const key_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = least(j0 + 32, j_end);
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -1885,7 +1885,7 @@ APART void retention_fold_any(const struct call *call, int64_t task, const struc
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     const int64_t m = task % members;
@@ -1948,9 +1948,9 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
-        32) {
-        const int64_t i1 = least(i0 + 32, i_end);
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32)
+        {
+        const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -1999,8 +1999,8 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 }
             }
         }
-        for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = least(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2085,7 +2085,7 @@ static void retention_linear_any(const struct call *call, int64_t task, struct p
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_any(call, task, part, turn);
@@ -2135,7 +2135,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -2146,7 +2146,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -2180,7 +2180,7 @@ int retention_params_init(struct retention_params *params, uint64_t seed, void *
 }
 
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 204};
     size_t bytes = 0;
@@ -2194,7 +2194,7 @@ static size_t most_bytes_a_thread(int64_t n_k)
 size_t retention_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int retention_forward(const struct attn_problem *problem, const struct retention_params *params, const float *q, const float *k, const float *v,
@@ -2209,9 +2209,9 @@ int retention_forward(const struct attn_problem *problem, const struct retention
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads after these are all threads' together */

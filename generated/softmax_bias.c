@@ -57,8 +57,8 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -185,7 +185,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -225,7 +225,7 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -275,7 +275,7 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+        const int64_t j1 = min(j0 + 288, j_end);
         /* bias_tile = bias, with zeros beyond the last row */
         transpose_v4(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -456,7 +456,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -496,7 +496,7 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -546,7 +546,7 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+        const int64_t j1 = min(j0 + 288, j_end);
         /* bias_tile = bias, with zeros beyond the last row */
         transpose_v3(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -719,7 +719,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -759,7 +759,7 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -809,7 +809,7 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+        const int64_t j1 = min(j0 + 288, j_end);
         /* bias_tile = bias, with zeros beyond the last row */
         transpose_any(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -906,7 +906,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -917,7 +917,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

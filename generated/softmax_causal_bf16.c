@@ -59,8 +59,8 @@ struct call { /* what every thread needs to know */
     uint16_t *out;
 };
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -212,7 +212,7 @@ TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors,
     block_paired_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, by, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_paired_v4bf16(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, by, NULL, NULL);
+            block_paired_v4bf16(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, by, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -269,7 +269,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -310,8 +310,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* v_tile = v, in pairs along j */
         for (int64_t j = 0; j < j1 - j0; j += 2)
             for (int64_t e = 0; e < 64; e += 16)
@@ -561,7 +561,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -618,7 +618,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -667,8 +667,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 16)
@@ -910,7 +910,7 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -967,7 +967,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1016,8 +1016,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 8)
@@ -1251,7 +1251,7 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
@@ -1308,7 +1308,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1357,8 +1357,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = least(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 4)
@@ -1486,7 +1486,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -1497,7 +1497,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;

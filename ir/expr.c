@@ -227,8 +227,8 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_HI:
     case EXPR_DRAWN:
     case EXPR_ID:
-    case EXPR_LEAST_ID:
-    case EXPR_MOST_ID:
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID:
     case EXPR_FLOOR:
     case EXPR_SQRT:
     case EXPR_EXP:
@@ -361,8 +361,8 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env)
     case EXPR_NOT: return !I(a);
     case EXPR_DRAWN: return draw_holds(e->draw, I(a), I(b), I(c));
     case EXPR_ID: return ids_read(env->ids, e->name, I(a), I(b));
-    case EXPR_LEAST_ID:
-    case EXPR_MOST_ID: return ids_extreme(env->ids, e->name, I(a), I(b), I(c), e->op == EXPR_MOST_ID);
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID: return ids_extreme(env->ids, e->name, I(a), I(b), I(c), e->op == EXPR_MAX_ID);
     case EXPR_SELECT: return I(a) ? I(b) : I(c);
     case EXPR_ABS: {
         int64_t x = I(a);
@@ -443,8 +443,8 @@ double expr_eval(const struct expr *e, const struct environment *env)
     case EXPR_NOT:
     case EXPR_DRAWN:
     case EXPR_ID:
-    case EXPR_LEAST_ID:
-    case EXPR_MOST_ID:
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID:
     case EXPR_OPS: return 0; /* of integer type: handled above */
     }
 #undef R
@@ -502,12 +502,12 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
 
 static bool reads_here(const struct expr *e)
 {
-    return e->op == EXPR_ID || e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID;
+    return e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID;
 }
 
 bool expr_reads_ids(const struct expr *e)
 {
-    return expr_has(e, EXPR_ID) || expr_has(e, EXPR_LEAST_ID) || expr_has(e, EXPR_MOST_ID);
+    return expr_has(e, EXPR_ID) || expr_has(e, EXPR_MIN_ID) || expr_has(e, EXPR_MAX_ID);
 }
 
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name), const void *program)
@@ -520,6 +520,6 @@ const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *pro
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_LEAST_ID || op == EXPR_MOST_ID || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND ||
+    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND ||
            op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
 }

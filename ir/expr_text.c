@@ -487,7 +487,7 @@ static const struct expr *call(struct reader *r)
         return r->failed ? expr_int(m, 0) : expr_leaf(m, op, axis);
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    bool ids = op == EXPR_ID || op == EXPR_LEAST_ID || op == EXPR_MOST_ID;
+    bool ids = op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID;
     const char *name = ids ? reader_name(r, "the parameter's name") : NULL;
     if (ids) reader_expect(r, ",");
     for (int k = 0; k < expr_arity(op); k++) {

@@ -40,7 +40,7 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
     if (!e) return "an expression is missing";
     if ((int)e->op < 0 || e->op >= EXPR_OPS) return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
     if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "it does not say what is drawn";
-    if ((e->op == EXPR_ID || e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID) && !e->name) return "it does not say what ids it reads";
+    if ((e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) && !e->name) return "it does not say what ids it reads";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {

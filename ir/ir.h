@@ -113,7 +113,7 @@ struct expr {
     double real;     /* EXPR_REAL */
     int64_t integer; /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
-    const char *name;        /* EXPR_ID, LEAST_ID, MAX_ID: the parameter; once for the same name */
+    const char *name;        /* EXPR_ID, MIN_ID, MAX_ID: the parameter; once for the same name */
     struct expr *next; /* the interning table's chain */
 };
 
@@ -147,7 +147,7 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
 /* Whether b is one of the numbers drawn for a out of 0 … among - 1. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw);
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
-/* What EXPR_ID, LEAST_ID and MAX_ID read: parameters of integers over batches and keys. `op` says which of the three; `to` is NULL for the first. (ids.c) */
+/* What EXPR_ID, MIN_ID and MAX_ID read: parameters of integers over batches and keys. `op` says which of the three; `to` is NULL for the first. (ids.c) */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to);
 bool expr_reads_ids(const struct expr *e);
 /* The name of a parameter that the expression reads ids from and that `known` does not know; NULL: there is none. */

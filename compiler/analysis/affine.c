@@ -123,7 +123,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         const struct expr *first = expr_extreme(m, b, false), *last = expr_extreme(m, b, true);
         if (a->op != EXPR_INDEX || !first || !last) return NULL;
         const struct expr *end = expr_make(m, EXPR_ADD, last, expr_int(m, 1), NULL);
-        return expr_id(m, largest ? EXPR_MOST_ID : EXPR_LEAST_ID, e->name, expr_leaf(m, EXPR_LO, (int)a->integer), first, end);
+        return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name, expr_leaf(m, EXPR_LO, (int)a->integer), first, end);
     }
     bool constant = (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && b->op == EXPR_INT && b->integer > 0;
     if (e->op == EXPR_DIV && constant) {

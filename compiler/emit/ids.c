@@ -21,7 +21,7 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
     for (int k = 0; k < expr_arity(e->op); k++) declare(x, e->arg[k], moving);
-    if ((e->op != EXPR_LEAST_ID && e->op != EXPR_MOST_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids || x->ids == MAX_ID_RANGES) return;
+    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids || x->ids == MAX_ID_RANGES) return;
     const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)

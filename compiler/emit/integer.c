@@ -96,7 +96,7 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
         return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
-    if (e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID) return emit_id_end(x, e);
+    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return emit_id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
     const char *part[3] = {"", "", ""}, *a, *b, *made;
     for (int k = 0; k < expr_arity(e->op); k++) part[k] = emit_integer_text(x, e->arg[k], !stands_bare(e, k));
@@ -110,8 +110,8 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
         case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
         case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
         case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
-        case EXPR_MIN: return arena_printf(arena, "least(%s, %s)", a, b);
-        case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", a, b);
+        case EXPR_MIN: return arena_printf(arena, "min(%s, %s)", a, b);
+        case EXPR_MAX: return arena_printf(arena, "max(%s, %s)", a, b);
         case EXPR_ABS: return arena_printf(arena, "(int64_t)llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
         case EXPR_DRAWN: return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e), a, b);
@@ -140,7 +140,7 @@ int emit_known_ids(const struct emitter *x, const struct expr *e)
 
 const char *emit_id_end(struct emitter *x, const struct expr *e)
 {
-    const char *end = e->op == EXPR_LEAST_ID ? "least" : "most";
+    const char *end = e->op == EXPR_MIN_ID ? "min" : "max";
     int k = emit_known_ids(x, e);
     if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
     const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);

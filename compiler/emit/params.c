@@ -105,7 +105,7 @@ void emit_params_functions(const struct compilation *c, struct text *out)
             break;
         case ORIGIN_ORTHOGONAL: {
             const char *one = arena_printf(arena, "attn_orthogonal_work(%s)", shape);
-            work = work ? arena_printf(arena, "most_bytes(%s, %s)", work, one) : one;
+            work = work ? arena_printf(arena, "max_bytes(%s, %s)", work, one) : one;
             text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n", dtype_name(made_in), value->name, shape, field,
                      (long long)arrays);
             break;
@@ -114,7 +114,7 @@ void emit_params_functions(const struct compilation *c, struct text *out)
         text_add(&made, "    params->%s = %s;\n", field, field);
         at += (param_elements(g, value) * element + 63) / 64 * 64;
     }
-    if (work && strstr(work, "most_bytes")) text_add(out, "static size_t most_bytes(size_t a, size_t b)\n{\n    return a > b ? a : b;\n}\n\n");
+    if (work && strstr(work, "max_bytes")) text_add(out, "static size_t max_bytes(size_t a, size_t b)\n{\n    return a > b ? a : b;\n}\n\n");
     text_add(out, "size_t %s_params_size(void)\n{\n    return %lld%s%s;\n}\n\n", name, (long long)arrays, work ? " + " : "", work ? work : "");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n", name, name);
     if (made.length)

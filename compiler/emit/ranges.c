@@ -138,8 +138,7 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
     const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
     emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
     open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
-    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1,
-              period);
+    emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1, period);
 }
 
 /* Tiles of each period's run. */
@@ -151,9 +150,9 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1, period);
     emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
     open_loop(x, opened, arena_printf(arena, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
-    emit_line(x, "const int64_t %s_to = least(%s_from + %lld, %s_end);", a, a, run, a);
-    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = most(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a, (long long)s->step));
-    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
+    emit_line(x, "const int64_t %s_to = min(%s_from + %lld, %s_end);", a, a, run, a);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a, (long long)s->step));
+    emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
@@ -176,7 +175,7 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     } else {
         open_loop(x, &opened,
                   arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a, a, a, (long long)s->step));
-        emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+        emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
     }
     return opened;
 }

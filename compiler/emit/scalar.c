@@ -248,7 +248,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         if (expr_infix(e->op)) return (struct term){scalar_format(n, "%s %s %s", part[0], expr_infix(e->op), part[1]), kind, false, false};
         if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", part[0]), kind, false, false};
         if (e->op == EXPR_ABS) return (struct term){scalar_format(n, "(int64_t)llabs(%s)", part[0]), kind, false, false};
-        const char *function = e->op == EXPR_MIN ? "least" : e->op == EXPR_MAX ? "most" : "floor_mod";
+        const char *function = e->op == EXPR_MIN ? "min" : e->op == EXPR_MAX ? "max" : "floor_mod";
         return (struct term){scalar_format(n, "%s(%s, %s)", function, part[0], part[1]), kind, false, false};
     }
     if (e->op == EXPR_INDEX) {

@@ -121,16 +121,16 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
         else if (loop->apart) { /* a tile for every remainder, then further on */
             long long period = (long long)loop->period, far = step * period;
             text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n", size, far - 1, far, period, rest);
-            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = least(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n",
-                     axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
+            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = min(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n", axis,
+                     period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
             text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
             size = "tiles";
         } else if (step > 1 && emit_tiled(x, loop->axis)) {
-            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", size,
-                     step - 1, step, axis, rest, step, axis, axis, step, size);
+            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = min(%s0 + %lld, %s);\n", size, step - 1,
+                     step, axis, rest, step, axis, axis, step, size);
             size = "tiles";
         } else if (step > 1)
-            text_add(out, "    const int64_t %s0 = %s * %lld, %s1 = least(%s0 + %lld, %s);\n", axis, rest, step, axis, axis, step, size);
+            text_add(out, "    const int64_t %s0 = %s * %lld, %s1 = min(%s0 + %lld, %s);\n", axis, rest, step, axis, axis, step, size);
         else if (has_word(users, axis))
             text_add(out, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
         rest = arena_printf(x->m->arena, "%s / %s", rest, size);
@@ -283,7 +283,7 @@ static void phases(struct emitter *x, struct text *out)
         windows = true;
         const char *chunk = x->m->axis[s->axis].name;
         text_add(lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk, chunk);
-        text_add(lead, "        part->%s1 = least(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
+        text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
         for (const struct stmt *t = s->body; t; t = t->next) {
             bool of_chunks = t->axis == s->axis, keys = t == s->body;
             folds += !of_chunks;

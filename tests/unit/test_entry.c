@@ -187,7 +187,7 @@ static void ids_in_order(void)
     free(out);
     CU_ASSERT(id_at(ids, 0, 10) == 0 && id_at(ids, 9, 10) == 1 && id_at(ids, 20, 10) == 1 && id_at(ids, -1, 10) == INT64_MIN);
     const struct ids all = ids_of(ids, 0, 22), before = ids_of(ids, -3, 8), none = ids_of(ids, -3, 0);
-    CU_ASSERT(all.least == 0 && all.most == 3 && before.least == INT64_MIN && before.most == 1 && none.most == INT64_MIN);
+    CU_ASSERT(all.min == 0 && all.max == 3 && before.min == INT64_MIN && before.max == 1 && none.max == INT64_MIN);
     memset(ids, 0, sizeof ids);
 }
 #endif
@@ -221,7 +221,7 @@ int main(void)
         {"entry/sixteen_bits", sixteen_bits},
 #endif
     };
-    (void)least;
+    (void)min;
     (void)round_up;
     return unit_tests_run("entry", tests, sizeof tests / sizeof *tests);
 }

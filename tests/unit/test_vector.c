@@ -116,7 +116,7 @@
 #define LOWER_8 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
 #endif
 
-INLINE int64_t least(int64_t a, int64_t b)
+INLINE int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }

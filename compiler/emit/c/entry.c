@@ -43,7 +43,7 @@ static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
 #ifdef _OPENMP
-    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
@@ -54,7 +54,7 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
     const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
-    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
     (void)bytes_a_thread;
     return 1;
@@ -90,7 +90,7 @@ PARAMS_FUNCTIONS
 
 #if BY_LENGTH
 /* Of what runs for so many keys, or for fewer. */
-static size_t most_bytes_a_thread(int64_t n_k)
+static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {LENGTHS};
     size_t bytes = 0;
@@ -106,7 +106,7 @@ size_t SPEC_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
 #if BY_LENGTH
-    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 #else
     const struct version this = version(problem->n_k);
     return bytes_a_thread(&this) * threads_served(problem);
@@ -132,9 +132,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (!this.rows) return ATTN_EMACHINE;
 #endif
 #if BY_LENGTH
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, most_bytes);
-    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
 #else
     const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes;
     const int threads = thread_count(problem, bytes);

@@ -35,8 +35,8 @@ INLINE void meet(const struct part *part)
 }
 
 #endif
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
@@ -77,12 +77,12 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
 #if IDS
 /* The ids at a range of positions lie between these. Before the first key stands one that is less than any there. */
 struct ids {
-    int64_t least, most;
+    int64_t min, max;
 };
 INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
 {
     int32_t first = INT32_MAX, last = INT32_MIN;
-    for (int64_t x = most(from, 0); x < to; x++) {
+    for (int64_t x = max(from, 0); x < to; x++) {
         first = id[x] < first ? id[x] : first;
         last = id[x] > last ? id[x] : last;
     }
@@ -91,7 +91,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
 /* The id at a position; after the last of n nobody looks at it. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
-    x = least(x, n - 1);
+    x = min(x, n - 1);
     return x < 0 ? INT64_MIN : id[x];
 }
 

@@ -97,7 +97,7 @@ TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, con
     block_T(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT, factor COMPENSATION_ARGUMENT);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_T(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
+            block_T(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % ROWS if that is constant, else -1. */
