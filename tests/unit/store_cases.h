@@ -145,4 +145,18 @@ static inline void check_whole(const char *file)
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM knobs k WHERE (SELECT sum(usual) FROM knob_values v WHERE v.knob = k.id) <> 1"), 0);
 }
 
+/* What a file has; the caller frees it. */
+static inline char *bytes_of(const char *file, size_t *length)
+{
+    FILE *f = fopen(file, "rb");
+    struct stat info = {0};
+    if (!f) abort();
+    CU_ASSERT_EQUAL(fstat(fileno(f), &info), 0);
+    *length = (size_t)info.st_size;
+    char *bytes = malloc(*length + 1);
+    CU_ASSERT_FATAL(bytes && fread(bytes, 1, *length, f) == *length);
+    fclose(f);
+    return bytes;
+}
+
 #endif
