@@ -330,48 +330,68 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
     return hash;
 }
 
-static double pairs_with_ids(struct counter *x, const struct expr *where, struct row *r)
-{
-    enum { MAX_SOLVED = 8 };
-    int64_t n = x->size->n_q, keys = x->size->n_k, document = x->document, runs = (keys - 1) / document + 1, found = 0, tests = 0;
-    struct solved solved[MAX_SOLVED];
+/* The runs of keys that queries with the same ids reach. */
+struct by_ids {
+    struct solved solved[8];
+    int known;
     struct reached {
         const struct solved *by;
         int64_t run;
-    } *reached = malloc((size_t)runs * sizeof *reached);
-    int known = 0;
-    uint64_t ids = 0;
-    double pairs = 0;
-    /* all queries with the same ids have the same keys to look at */
-    int64_t step = step_of(x, (double)runs * (double)runs > MAX_TESTS * (double)n ? (double)runs : (double)runs * (double)runs / (double)n);
-    for (int64_t i = 0; i < n && reached; i += step) {
-        int64_t part = n - i < step ? n - i : step;
-        row_set(r, x->query, chosen(i, part));
-        uint64_t now = ids_of_row(x, where, r, 1);
-        if (i == 0 || now != ids) {
-            found = 0;
-            for (int64_t run = 0; run < runs; run++) {
-                int k = 0;
-                row_set(r, x->key, run * document);
-                const struct expr *here = with_ids(x, where, r);
-                if (here->op == EXPR_INT && !here->integer) continue;
-                while (k < known && solved[k].where != here) k++;
-                if (k == known && known < MAX_SOLVED) solve(x, here, &solved[known++]);
-                if (k == MAX_SOLVED) { /* too many kinds */
-                    free(reached);
-                    return pairs_of_head(x, where, r);
-                }
-                reached[found++] = (struct reached){&solved[k], run};
-            }
-            ids = now;
-        }
-        for (int64_t k = 0; k < found; k++) {
-            int64_t from = reached[k].run * document, to = keys - from < document ? keys : from + document;
-            pairs += (double)part * (double)keys_of_row(x, reached[k].by, r, from, to, &tests);
-        }
+    } *reached;
+    int64_t found;
+    bool begun;
+    uint64_t ids;
+};
+
+/* The keys of the row's query, or -1 where there are too many kinds of regions. */
+static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b, int64_t *tests)
+{
+    const int64_t keys = x->size->n_k, document = x->document, runs = (keys - 1) / document + 1;
+    const uint64_t now = ids_of_row(x, where, r, 1);
+    const bool same = b->begun && now == b->ids;
+    if (!same) b->found = 0;
+    for (int64_t run = 0; run < runs && !same; run++) {
+        int k = 0;
+        row_set(r, x->key, run * document);
+        const struct expr *here = with_ids(x, where, r);
+        if (here->op == EXPR_INT && !here->integer) continue;
+        while (k < b->known && b->solved[k].where != here) k++;
+        if (k == (int)(sizeof b->solved / sizeof *b->solved)) return -1;
+        if (k == b->known) solve(x, here, &b->solved[b->known++]);
+        b->reached[b->found++] = (struct reached){&b->solved[k], run};
     }
-    free(reached);
-    return pairs;
+    b->begun = true;
+    b->ids = now;
+    int64_t count = 0;
+    for (int64_t k = 0; k < b->found; k++) {
+        const int64_t from = b->reached[k].run * document, to = keys - from < document ? keys : from + document;
+        count += keys_of_row(x, b->reached[k].by, r, from, to, tests);
+    }
+    return count;
+}
+
+static double pairs_with_ids(struct counter *x, const struct expr *where, struct row *r)
+{
+    const int64_t n = x->size->n_q;
+    const double runs = (double)((x->size->n_k - 1) / x->document + 1);
+    struct by_ids by_ids = {.reached = malloc((size_t)runs * sizeof *by_ids.reached)}, *const b = &by_ids;
+    int64_t tests = 0, tried = 0, count = 0;
+    if (!b->reached) return 0;
+    for (int64_t i = n / 32; i < n && (double)tests < MAX_TESTS && count >= 0; i += n / 16 + 1, tried++) {
+        row_set(r, x->query, i);
+        count = keys_with_ids(x, where, r, b, &tests);
+    }
+    const double of_ids = runs * runs > MAX_TESTS * (double)n ? runs : runs * runs / (double)n, of_keys = (double)tests / (double)(tried ? tried : 1);
+    const int64_t step = step_of(x, of_ids > of_keys ? of_ids : of_keys);
+    double pairs = 0;
+    for (int64_t i = 0, part; i < n && count >= 0; i += part) {
+        part = n - i < step ? n - i : step;
+        row_set(r, x->query, chosen(i, part));
+        count = keys_with_ids(x, where, r, b, &tests);
+        pairs += (double)part * (double)count;
+    }
+    free(b->reached);
+    return count >= 0 ? pairs : pairs_of_head(x, where, r);
 }
 
 /* Over the heads of a batch; the ids of all batches are the same. */

@@ -100,6 +100,13 @@ def results_that_f32_cannot_hold(place):
     check(place.attnc('check', 'large.yaml', *ALONE, '--set', 'dtype=f64').stdout.endswith(': ok\n'), 'f64 holds them')
 
 
+@case
+def costs_of_a_mask_with_ids_and_words(place):
+    """Every pair of 64k queries and keys was tested: it took over ten minutes."""
+    done = place.attnc('explain', os.path.join(ROOT, 'tests', 'spec', 'good', 'mask_words.yaml'), timeout=120)
+    check('Parameters\n  document' in done.stdout, done.stdout)
+
+
 # ---------------------------------------------------------------- exponentials that overflow
 
 @case
