@@ -6,22 +6,16 @@
 
 enum { TABLE_SIZE = 4096, RESULT_REAL = 0, RESULT_INT, RESULT_BOOL, RESULT_SAME };
 
-#define REAL RESULT_REAL
-#define INT RESULT_INT
-#define BOOL RESULT_BOOL
-#define SAME RESULT_SAME
 static const struct {
     const char *name;
     int arity, result;
+    const char *infix;
+    enum expr_effort effort;
 } operation[EXPR_OPS] = {
-#define EXPR(name, text, arguments, result) {text, arguments, result},
+#define EXPR(name, text, arguments, result, infix, effort) {text, arguments, RESULT_##result, infix, EFFORT_##effort},
 #include "expr.def"
 #undef EXPR
 };
-#undef REAL
-#undef INT
-#undef BOOL
-#undef SAME
 
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype)
 {
@@ -79,6 +73,16 @@ int expr_arity(enum expr_op op)
 const char *expr_name(enum expr_op op)
 {
     return operation[op].name;
+}
+
+const char *expr_infix(enum expr_op op)
+{
+    return *operation[op].infix ? operation[op].infix : NULL;
+}
+
+enum expr_effort expr_effort(enum expr_op op)
+{
+    return operation[op].effort;
 }
 
 /* ---- interning ---- */
@@ -314,6 +318,14 @@ bool expr_has(const struct expr *e, enum expr_op op)
     return false;
 }
 
+bool expr_takes(const struct expr *e, enum expr_effort effort)
+{
+    if (operation[e->op].effort >= effort) return true;
+    for (int k = 0; k < operation[e->op].arity; k++)
+        if (expr_takes(e->arg[k], effort)) return true;
+    return false;
+}
+
 /* ---- evaluation ---- */
 
 static int64_t wrap(uint64_t bits)
@@ -449,24 +461,6 @@ double expr_eval(const struct expr *e, const struct environment *env)
     }
 #undef R
     return 0;
-}
-
-const char *expr_infix(enum expr_op op)
-{
-    switch ((int)op) {
-    case EXPR_ADD: return "+";
-    case EXPR_SUB: return "-";
-    case EXPR_MUL: return "*";
-    case EXPR_DIV: return "/";
-    case EXPR_MOD: return "%";
-    case EXPR_LT: return "<";
-    case EXPR_LE: return "<=";
-    case EXPR_EQ: return "==";
-    case EXPR_NE: return "!=";
-    case EXPR_AND: return "&&";
-    case EXPR_OR: return "||";
-    default: return NULL;
-    }
 }
 
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw)

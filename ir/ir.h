@@ -88,11 +88,14 @@ struct axis {
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
 
 enum expr_op {
-#define EXPR(name, text, arguments, result) EXPR_##name,
+#define EXPR(name, text, arguments, result, infix, effort) EXPR_##name,
 #include "expr.def"
 #undef EXPR
     EXPR_OPS
 };
+
+/* What computing an operation takes, from little to much: expr.def says more. */
+enum expr_effort { EFFORT_NONE, EFFORT_SIMPLE, EFFORT_SLOW, EFFORT_FUNCTION };
 
 enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 
@@ -137,6 +140,11 @@ bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
+/* The sign of a binary operator as C has it, or NULL. */
+const char *expr_infix(enum expr_op op);
+enum expr_effort expr_effort(enum expr_op op);
+/* Whether e or anything that it is computed from takes at least so much. */
+bool expr_takes(const struct expr *e, enum expr_effort effort);
 /* The one expression of the module that is like this. Only for what the builders below cannot make. */
 const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders fold constants and apply identities that hold for every finite value (x + 0, x * 1, select on a constant, …). */
@@ -269,8 +277,6 @@ const char *module_check(struct module *m);
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
 bool name_is_plain(const char *name);                   /* letters, digits, _ and . */
 bool expr_integer_only(enum expr_op op, int argument); /* this argument of the operation may not be real */
-/* The sign of a binary operator as C has it, or NULL. */
-const char *expr_infix(enum expr_op op);
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
 

@@ -12,9 +12,7 @@ static const double MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8, RECENT_COST
 static double map_cost(const struct expr *e)
 {
     if (e->type != TYPE_REAL || expr_arity(e->op) == 0) return 0;
-    bool function = e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_LOG || e->op == EXPR_TANH || e->op == EXPR_SIN || e->op == EXPR_COS ||
-                    e->op == EXPR_POW;
-    double cost = function ? FUNCTION_COST : MAP_COST;
+    double cost = expr_effort(e->op) == EFFORT_FUNCTION ? FUNCTION_COST : MAP_COST;
     for (int k = 0; k < expr_arity(e->op); k++) cost += map_cost(e->arg[k]);
     return cost;
 }

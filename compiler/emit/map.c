@@ -149,7 +149,6 @@ static bool in_memory(const struct emitter *x, int array)
    for them: as many as a product's, unless something is kept for every vector or a function would be written out several times. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
-    static const enum expr_op functions[] = {EXPR_EXP, EXPR_EXP2, EXPR_LOG, EXPR_TANH, EXPR_SIN, EXPR_COS, EXPR_POW, EXPR_DRAWN, EXPR_ID};
     const struct emitter *x = n->x;
     const struct stmt *s = n->s;
     int64_t vectors = 0;
@@ -159,8 +158,7 @@ static int vectors_at_a_time(const struct nest *n, int outer)
         const struct array *to = &x->l->array[a->to.of];
         if (to->kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane || to->extent[to->rank - 1] % x->lanes) return 1;
         if (scalar_depends(n, a->expr, n->lane) && expr_uses(a->expr, expr_leaf(x->m, EXPR_INDEX, n->lane))) return 1;
-        for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
-            if (expr_has(a->expr, functions[f])) return 1;
+        if (expr_takes(a->expr, EFFORT_FUNCTION)) return 1;
         for (int o = 0; o < s->operands; o++) {
             const struct expr *leaf = expr_leaf(x->m, EXPR_OPERAND, o);
             if (expr_uses(a->expr, leaf) && scalar_level_of(n, leaf) == LEVEL_LANE) return 1;

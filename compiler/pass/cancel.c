@@ -8,12 +8,10 @@
 /* Whether e changes from point to point of the nest with no element, so cheaply that it may be computed twice, and so little that no sum overflows. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
-    static const enum expr_op dear[] = {EXPR_EXP, EXPR_EXP2, EXPR_LOG, EXPR_TANH, EXPR_SIN, EXPR_COS, EXPR_POW, EXPR_SQRT, EXPR_DIV, EXPR_DRAWN, EXPR_ID};
     if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
     bool inside = false;
     for (int k = 0; k < s->rank; k++) inside |= (expr_axes(e) >> s->axes[k] & 1) != 0;
-    for (size_t f = 0; f < sizeof dear / sizeof *dear; f++)
-        if (inside && e->op == dear[f]) return false;
+    if (inside && expr_effort(e->op) > EFFORT_SIMPLE) return false;
     *changes |= inside;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (!of_positions(s, e->arg[k], changes)) return false;
