@@ -171,7 +171,7 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
 {
     const struct target *target = p->compilation[0]->target;
     enum dtype dtype = p->spec->dtype;
-    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH, spread = 0;
+    double peak = nominal_peak(target, dtype), bandwidth = nominal_bandwidth(), spread = 0;
     int64_t cache = target->l2_bytes;
     section("Roofline, for one head with n queries and keys");
     if (costs->machine) {

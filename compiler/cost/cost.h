@@ -52,7 +52,7 @@ struct roofline {
 };
 /* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of memory a cycle as servers have them. */
 double nominal_peak(const struct target *t, enum dtype dtype);
-#define NOMINAL_BANDWIDTH 4.0
+double nominal_bandwidth(void);
 /* Arrays that fit a cache of so many bytes are not read from memory in one call after the other; 0: none do. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads, int64_t cache);
 /* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */

@@ -1,13 +1,9 @@
 /* The cost model: work in units of a FLOP of a product that fills the machine. From it follow the length where the linear form overtakes the
    quadratic one, and the length of a chunk where the spec leaves it open. */
 #include "cost.h"
+#include "constants.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
-
-/* What a scalar operation of a map costs, an exponential or the like, an element of a state when a chunk is folded into it, and where a
-   state is the sum of some recent chunks, of each of these. Measured on a
-   machine with 64-byte vectors whose products reach 85% of its peak: maps go through memory, folds read and write five numbers. */
-static const double MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8, RECENT_COST = 2;
 
 static double map_cost(const struct expr *e)
 {
@@ -22,7 +18,7 @@ static double value_cost(const struct graph *g, const struct roles *roles, const
 {
     const struct module *m = g->module;
     uint32_t axes = 0;
-    double cost = v->op == GRAPH_MAP ? map_cost(v->expr) : v->op == GRAPH_CONTRACT ? 2 : MAP_COST;
+    double cost = v->op == GRAPH_MAP ? map_cost(v->expr) : v->op == GRAPH_CONTRACT ? PRODUCT_COST : MAP_COST;
     for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
     for (int k = 0; k < v->operands; k++)
         for (int s = 0; s < v->operand[k].rank; s++)
@@ -93,7 +89,7 @@ static double quadratic_cost(const struct compilation *c, double keys)
     return work.query + keys * (work.pair + work.key / (double)c->tile_q);
 }
 
-/* Half of the work for a query and key in products of pairs of bf16, which take half the time. */
+/* Of the work for a query and key. */
 static double saved_by_bf16(const struct loops *l, const struct stmt *s)
 {
     double saved = 0;
@@ -101,7 +97,7 @@ static double saved_by_bf16(const struct loops *l, const struct stmt *s)
         saved += saved_by_bf16(l, s->body);
         if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired) continue;
         const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis];
-        saved += (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
+        saved += PRODUCT_COST * BF16_SAVING * (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
     }
     return saved;
 }
@@ -145,8 +141,7 @@ int64_t chunk_length(double features, double columns, double pair)
     int64_t best = 16;
     double min = 0;
     for (int64_t length = best; length <= 256; length *= 2) {
-        /* short products keep less of the machine busy */
-        double cost = features * columns * (FOLD_COST + 12) / (double)length + (double)length / 2 * pair;
+        double cost = features * columns * (FOLD_COST + SHORT_CHUNK_COST) / (double)length + (double)length / 2 * pair;
         if (length == 16 || cost < min) {
             best = length;
             min = cost;

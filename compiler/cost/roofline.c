@@ -1,15 +1,18 @@
 /* The roofline (Williams, Waterman and Patterson, 2009): a call takes as long as its work at the peak, or as its bytes at the bandwidth, whichever is
    longer. Work is that of the cost model, so that an exponential counts as much as it takes. */
 #include "cost.h"
+#include "constants.h"
 #include "../schedule/schedule.h"
 #include "../target/target.h"
 
-/* What products of kernels reach of a peak of multiply-adds on registers alone. */
-static const double PRODUCT_SHARE = 0.85;
-
 double nominal_peak(const struct target *t, enum dtype dtype)
 {
-    return 2 * 2 * (double)t->vector_bytes / dtype_bytes(dtype_of_sums(dtype));
+    return NOMINAL_VECTOR_UNITS * PRODUCT_COST * (double)t->vector_bytes / dtype_bytes(dtype_of_sums(dtype));
+}
+
+double nominal_bandwidth(void)
+{
+    return NOMINAL_BANDWIDTH;
 }
 
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads, int64_t cache)

@@ -31,5 +31,5 @@ double schedule_cycles(const struct unit *p, const struct target *t, const struc
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
     double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
     roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));
-    return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), NOMINAL_BANDWIDTH, NULL);
+    return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), nominal_bandwidth(), NULL);
 }
