@@ -46,6 +46,33 @@ static void describe(const struct nest *n)
     text_free(&comment);
 }
 
+static struct nest nest_of(struct emitter *x, const struct stmt *s, int lane)
+{
+    size_t exprs = (size_t)x->m->exprs;
+    struct nest n = {.x = x, .s = s, .lane = lane, .exprs = x->m->exprs};
+    n.seen = arena_alloc(x->m->arena, exprs * sizeof *n.seen);
+    n.term = arena_alloc(x->m->arena, exprs * sizeof *n.term);
+    n.count = arena_alloc(x->m->arena, exprs * sizeof *n.count);
+    return n;
+}
+
+static void nest_free(struct nest *n)
+{
+    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+}
+
+static void append(struct emitter *x, const struct text *code)
+{
+    text_append(x->out, code->data ? code->data : "", code->length);
+}
+
+static struct ref compensation_of(const struct assign *a)
+{
+    struct ref compensation = a->to;
+    compensation.of = a->compensation - 1;
+    return compensation;
+}
+
 /* Operand o has just been given the value `made`: what was computed from its old value is forgotten. */
 static void renew(struct nest *n, int o, const char *made)
 {
@@ -66,7 +93,7 @@ static void fold_lanes(struct nest *n)
     scalar_count_parents(n, a->expr);
     const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, a->expr, LEVEL_ROW)));
     describe(n);
-    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
+    append(x, &n->level[LEVEL_UNIFORM]);
     for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
         const char *axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis);
@@ -75,7 +102,7 @@ static void fold_lanes(struct nest *n)
     const char *folded = maximum ? "lane_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
     emit_line(x, "vec_%s %s = splat_%s(%s);", x->suffix, folded, x->suffix, none);
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane, x->lanes);
-    for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) text_append(x->out, n->level[k].data ? n->level[k].data : "", n->level[k].length);
+    for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) append(x, &n->level[k]);
     x->indent += 4;
     emit_line(x, "const vec_%s term = %s;", x->suffix, value);
     const char *inside = scalar_as_mask(n, (struct term){scalar_format(n, "%s + lane_%s < %s", lane, x->suffix, lanes), KIND_BOOL, true, false});
@@ -94,8 +121,7 @@ static void fold_lanes(struct nest *n)
         emit_line(x, "const %s total = lane_sum_%s(%s);", x->real, x->suffix, folded);
     }
     if (a->compensation) {
-        struct ref compensation = a->to;
-        compensation.of = a->compensation - 1;
+        const struct ref compensation = compensation_of(a);
         emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &compensation), emit_element(x, &a->to));
         emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &compensation), emit_element(x, &a->to));
         emit_line(x, "%s = sum_then;", emit_element(x, &a->to));
@@ -105,27 +131,24 @@ static void fold_lanes(struct nest *n)
         x->indent -= 4;
         emit_line(x, "}");
     }
-    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+    nest_free(n);
 }
 
 void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to)
 {
-    struct arena *arena = x->m->arena;
     const struct stmt s = {.op = LOOPS_MAP, .rank = 1, .axes = {lane}};
-    struct nest nest = {.x = x, .s = &s, .lane = lane, .depth = {x->indent, x->indent + 4, x->indent + 4}, .exprs = x->m->exprs}, *n = &nest;
-    size_t exprs = (size_t)x->m->exprs;
-    n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
-    n->term = arena_alloc(arena, exprs * sizeof *n->term);
-    n->count = arena_alloc(arena, exprs * sizeof *n->count);
+    struct nest nest = nest_of(x, &s, lane), *n = &nest;
+    n->depth[LEVEL_UNIFORM] = x->indent;
+    n->depth[LEVEL_LANE] = n->depth[LEVEL_ROW] = x->indent + 4;
     scalar_count_parents(n, region);
     struct term t = scalar_as_bool(n, scalar_term(n, region, LEVEL_LANE));
     const char *name = x->m->axis[lane].name, *holds = t.vector ? scalar_as_mask(n, t) : scalar_format(n, "(mask_%s){0} - (%s)", x->suffix, t.c);
-    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
+    append(x, &n->level[LEVEL_UNIFORM]);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", name, name, emit_range(x, lane), name, x->lanes);
-    text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
+    append(x, &n->level[LEVEL_LANE]);
     emit_line(x, "    %s[%s / %d] = %s;", to, name, x->lanes, holds);
     emit_line(x, "}");
-    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+    nest_free(n);
 }
 
 /* How many of the nest's outermost axes an assignment that sums or takes a maximum runs over besides the lanes, where all others are inside of
@@ -170,147 +193,185 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     return max;
 }
 
-/* The code of one level, for as many vectors. */
-static void append_vectors(struct nest *n, int vectors, const struct text *code)
-{
-    if (!code->length) return;
-    const char *lane = n->x->m->axis[n->lane].name;
-    if (vectors > 1) emit_line(n->x, "UNROLL for (int64_t u = 0, %s = %s_first; u < %d; u++, %s += %d) {", lane, lane, vectors, lane, n->x->lanes);
-    text_append(n->x->out, code->data, code->length);
-    if (vectors > 1) emit_line(n->x, "}");
-}
+/* A nest with the lanes outside of the rows, while its C is made. */
+struct map {
+    struct nest n;
+    enum level innermost;
+    int outer;   /* loops besides the lanes around the sums that stay in registers, or -1 */
+    int vectors; /* of lanes that a row meets at a time */
+    struct text before, after, registers; /* where those sums begin and where they are stored; of several vectors, their declarations */
+};
 
-void emit_map(struct emitter *x, const struct stmt *s)
+/* A sum or maximum over the inner axes, which stays in a register, or in one for every vector. */
+static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address, const char *value)
 {
-    struct arena *arena = x->m->arena;
-    struct nest nest = {.x = x, .s = s, .lane = s->rank ? s->axes[s->rank - 1] : -1}, *n = &nest;
-    size_t exprs = (size_t)x->m->exprs;
-    n->exprs = x->m->exprs;
-    n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
-    n->term = arena_alloc(arena, exprs * sizeof *n->term);
-    n->count = arena_alloc(arena, exprs * sizeof *n->count);
-    if (n->lane >= 0 && !ref_uses_axis(&s->assign[0].to, n->lane)) {
-        fold_lanes(n);
+    struct nest *n = &map->n;
+    struct emitter *x = n->x;
+    const enum level innermost = map->innermost;
+    const bool several = map->vectors > 1;
+    const int depth = n->depth[LEVEL_LANE] + 4 * map->outer + (several ? 4 : 0);
+    const char *each = several ? "[u]" : "", *declared = several ? "" : scalar_format(n, "vec_%s ", x->suffix), *sum = scalar_format(n, "%s_in%s", name, each);
+    text_add(&map->registers, "%s%s_in[%d]", map->registers.length ? ", " : "", name, map->vectors);
+    if (a->fold == FOLD_MAX) {
+        text_add(&map->before, "%*s%s%s = load_%s(%s);\n", depth, "", declared, sum, x->suffix, address);
+        scalar_line(n, innermost, scalar_format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
+        text_add(&map->after, "%*sstore_%s(%s, %s);\n", depth, "", x->suffix, address, sum);
         return;
     }
-    bool rows = s->rank > 1;
-    enum level innermost = rows ? LEVEL_ROW : LEVEL_LANE;
-    n->depth[LEVEL_UNIFORM] = x->indent;
-    n->depth[LEVEL_LANE] = x->indent + 4;
-    n->depth[LEVEL_ROW] = x->indent + 4 + 4 * (s->rank - 1);
-    struct text before = {0}, after = {0};
-    int outer = -1; /* loops around the sums that stay in registers */
-    for (int k = 0; k < s->assigns && outer < 0; k++) outer = kept_outside(s, &s->assign[k]);
-    int vectors = vectors_at_a_time(n, outer);
-    const char *each = vectors > 1 ? "[u]" : "", *kept = vectors > 1 ? "" : scalar_format(n, "vec_%s ", x->suffix);
-    struct text sums = {0};
-    if (vectors > 1) n->depth[LEVEL_ROW] += 4;
-    for (int k = 0; k < s->assigns; k++) scalar_count_parents(n, s->assign[k].expr);
-    for (int k = 0; k < s->assigns; k++) {
-        const struct assign *a = &s->assign[k];
-        const char *name = emit_name(arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
-        struct term t = scalar_as_real(n, scalar_term(n, a->expr, innermost));
-        const char *value = scalar_as_vector(n, t);
-        if (kept_outside(s, a) >= 0 && kept_outside(s, a) == outer) { /* over the inner axes: a sum in a register */
-            const char *sum = scalar_format(n, "%s_in%s", name, each);
-            int depth = n->depth[LEVEL_LANE] + 4 * outer + (vectors > 1 ? 4 : 0);
-            text_add(&sums, "%s%s_in[%d]", sums.length ? ", " : "", name, vectors);
-            if (a->fold == FOLD_MAX) {
-                text_add(&before, "%*s%s%s = load_%s(%s);\n", depth, "", kept, sum, x->suffix, address);
-                scalar_line(n, innermost, scalar_format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
-                text_add(&after, "%*sstore_%s(%s, %s);\n", depth, "", x->suffix, address, sum);
-                continue;
-            }
-            text_add(&before, "%*s%s%s = (vec_%s){0};\n", depth, "", kept, sum, x->suffix);
-            scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
-            const char *row = x->m->axis[s->axes[s->rank - 2]].name;
-            const int64_t terms = emit_tiled(x, s->axes[s->rank - 2]) ? 0 : x->m->axis[s->axes[s->rank - 2]].extent, part = terms > 384 ? 192 : 32;
-            if (terms > 2 * part) { /* in parts, so that rounding does not pile up */
-                const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
-                text_add(&before, "%*s%s%s = (vec_%s){0};\n", depth, "", kept, whole, x->suffix);
-                text_add(&sums, ", %s_in_whole[%d]", name, vectors);
-                scalar_line(n, innermost, scalar_format(n, "if (%s %% %lld == %lld) {", row, (long long)part, (long long)part - 1));
-                scalar_line(n, innermost, scalar_format(n, "    %s += %s;", whole, sum));
-                scalar_line(n, innermost, scalar_format(n, "    %s = (vec_%s){0};", sum, x->suffix));
-                scalar_line(n, innermost, "}");
-                text_add(&after, "%*s%s += %s;\n", depth, "", sum, whole);
-            }
-            if (a->compensation) {
-                struct ref compensation = a->to;
-                compensation.of = a->compensation - 1;
-                text_add(&after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &compensation), sum, x->suffix);
-            } else
-                text_add(&after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);
-            continue;
-        }
-        if (a->fold == FOLD_SUM && a->compensation) {
-            struct ref compensation = a->to;
-            compensation.of = a->compensation - 1;
-            scalar_line(n, innermost,
-                        scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address, emit_address(x, &compensation), value, x->suffix));
-            continue;
-        }
-        if (a->fold == FOLD_SUM) value = scalar_format(n, "load_%s(%s) + %s", x->suffix, address, scalar_wrapped(n, value));
-        if (a->fold == FOLD_MAX) {
-            value = scalar_format(n, "max_%s(load_%s(%s), %s)", x->suffix, x->suffix, address, value);
-        }
-        bool used_later = false;
-        for (int later = k + 1; later < s->assigns; later++)
-            for (int o = 0; o < s->operands; o++)
-                used_later |= ref_equal(&s->operand[o], &a->to) && expr_uses(s->assign[later].expr, expr_leaf(x->m, EXPR_OPERAND, o));
-        if (used_later) {
-            const char *made = scalar_format(n, "%s_new%d", name, n->x->temporaries++);
-            scalar_line(n, innermost, scalar_format(n, "const vec_%s %s = %s;", x->suffix, made, value));
-            for (int o = 0; o < s->operands; o++)
-                if (ref_equal(&s->operand[o], &a->to)) renew(n, o, made);
-            value = made;
-        }
-        if (a->fold != FOLD_SET || in_memory(x, a->to.of)) scalar_line(n, innermost, scalar_format(n, "store_%s(%s, %s);", x->suffix, address, value));
+    text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, sum, x->suffix);
+    scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
+    const struct axis *row = &x->m->axis[n->s->axes[n->s->rank - 2]];
+    const int64_t terms = emit_tiled(x, n->s->axes[n->s->rank - 2]) ? 0 : row->extent, part = terms > 384 ? 192 : 32;
+    if (terms > 2 * part) { /* in parts, so that rounding does not pile up */
+        const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
+        text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
+        text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
+        scalar_line(n, innermost, scalar_format(n, "if (%s %% %lld == %lld) {", row->name, (long long)part, (long long)part - 1));
+        scalar_line(n, innermost, scalar_format(n, "    %s += %s;", whole, sum));
+        scalar_line(n, innermost, scalar_format(n, "    %s = (vec_%s){0};", sum, x->suffix));
+        scalar_line(n, innermost, "}");
+        text_add(&map->after, "%*s%s += %s;\n", depth, "", sum, whole);
     }
-    /* put the levels together */
-    describe(n);
+    if (a->compensation) {
+        const struct ref compensation = compensation_of(a);
+        text_add(&map->after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &compensation), sum, x->suffix);
+    } else
+        text_add(&map->after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);
+}
+
+/* Whether an assignment after number k uses what that one makes. */
+static bool used_later(const struct nest *n, int k)
+{
+    const struct stmt *s = n->s;
+    for (int later = k + 1; later < s->assigns; later++)
+        for (int o = 0; o < s->operands; o++)
+            if (ref_equal(&s->operand[o], &s->assign[k].to) && expr_uses(s->assign[later].expr, expr_leaf(n->x->m, EXPR_OPERAND, o))) return true;
+    return false;
+}
+
+/* Assignment number k where every row stores a vector of its own. */
+static void store_each(struct map *map, int k, const char *name, const char *address, const char *value)
+{
+    struct nest *n = &map->n;
+    struct emitter *x = n->x;
+    const struct assign *a = &n->s->assign[k];
+    if (a->fold == FOLD_SUM && a->compensation) {
+        const struct ref compensation = compensation_of(a);
+        scalar_line(n, map->innermost,
+                    scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address, emit_address(x, &compensation), value, x->suffix));
+        return;
+    }
+    if (a->fold == FOLD_SUM) value = scalar_format(n, "load_%s(%s) + %s", x->suffix, address, scalar_wrapped(n, value));
+    if (a->fold == FOLD_MAX) value = scalar_format(n, "max_%s(load_%s(%s), %s)", x->suffix, x->suffix, address, value);
+    if (used_later(n, k)) {
+        const char *made = scalar_format(n, "%s_new%d", name, x->temporaries++);
+        scalar_line(n, map->innermost, scalar_format(n, "const vec_%s %s = %s;", x->suffix, made, value));
+        for (int o = 0; o < n->s->operands; o++)
+            if (ref_equal(&n->s->operand[o], &a->to)) renew(n, o, made);
+        value = made;
+    }
+    if (a->fold != FOLD_SET || in_memory(x, a->to.of)) scalar_line(n, map->innermost, scalar_format(n, "store_%s(%s, %s);", x->suffix, address, value));
+}
+
+static void assign(struct map *map, int k)
+{
+    struct nest *n = &map->n;
+    struct emitter *x = n->x;
+    const struct assign *a = &n->s->assign[k];
+    const char *name = emit_name(x->m->arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
+    const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, a->expr, map->innermost)));
+    if (kept_outside(n->s, a) >= 0 && kept_outside(n->s, a) == map->outer)
+        keep_in_register(map, a, name, address, value);
+    else
+        store_each(map, k, name, address, value);
+}
+
+/* Code of a level, for every vector that a row meets. */
+static void append_vectors(const struct map *map, const struct text *code)
+{
+    struct emitter *x = map->n.x;
+    const int vectors = map->vectors;
+    if (!code->length) return;
+    const char *lane = x->m->axis[map->n.lane].name;
+    if (vectors > 1) emit_line(x, "UNROLL for (int64_t u = 0, %s = %s_first; u < %d; u++, %s += %d) {", lane, lane, vectors, lane, x->lanes);
+    append(x, code);
+    if (vectors > 1) emit_line(x, "}");
+}
+
+/* The head of the loop over the lanes. */
+static const char *loop_over_lanes(const struct map *map)
+{
+    const struct nest *n = &map->n;
+    struct emitter *x = n->x;
     const char *lane = x->m->axis[n->lane].name;
-    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
-    const char *lanes = scalar_format(n, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane,
-                                      x->lanes);
+    if (map->vectors > 1) lane = scalar_format(n, "%s_first", lane);
+    return scalar_format(n, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane,
+                         x->lanes * map->vectors);
+}
+
+/* Puts the levels together: the loop over the lanes, those over the rows, and what stands before and after these. */
+static void print_nest(struct map *map)
+{
+    struct nest *n = &map->n;
+    struct emitter *x = n->x;
+    const struct stmt *s = n->s;
+    const int outer = map->outer;
     /* where nothing is kept for a vector's rows, rows go first: neighbours in memory follow each other */
-    bool lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length && x->m->axis[n->lane].source == SIZE_CONSTANT;
-    if (vectors > 1)
-        lanes = scalar_format(n, "for (int64_t %s_first = %s; %s_first < %s; %s_first += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane,
-                              x->lanes * vectors);
+    const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length && x->m->axis[n->lane].source == SIZE_CONSTANT;
+    append(x, &n->level[LEVEL_UNIFORM]);
+    const char *lanes = loop_over_lanes(map);
     if (!lanes_last) emit_line(x, "%s", lanes);
-    text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
+    append(x, &n->level[LEVEL_LANE]);
     x->indent += 4;
-    if (vectors > 1 && sums.length) emit_line(x, "vec_%s %s;", x->suffix, sums.data);
-    if (outer <= 0) append_vectors(n, vectors, &before);
+    if (map->vectors > 1 && map->registers.length) emit_line(x, "vec_%s %s;", x->suffix, map->registers.data);
+    if (outer <= 0) append_vectors(map, &map->before);
     x->indent -= 4;
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
         if (!lanes_last || k > 0) x->indent += 4;
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis,
                   (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
-        if (k + 1 == outer) text_append(x->out, before.data ? before.data : "", before.length);
+        if (k + 1 == outer) append(x, &map->before);
     }
     if (lanes_last) {
         x->indent += 4;
         emit_line(x, "%s", lanes);
     }
     x->indent += 4;
-    append_vectors(n, vectors, &n->level[LEVEL_ROW]);
+    append_vectors(map, &n->level[LEVEL_ROW]);
     x->indent -= 4;
     for (int k = 0; k + 1 < s->rank && lanes_last; k++, x->indent -= 4) emit_line(x, "}");
     if (rows && !lanes_last) emit_line(x, "}");
     if (!lanes_last) x->indent -= 4 * (s->rank - 1 - (outer > 0 ? outer : 0));
     x->indent += 4;
-    append_vectors(n, vectors, &after);
+    append_vectors(map, &map->after);
     x->indent -= 4;
     if (outer > 0) {
         emit_line(x, "}");
         x->indent -= 4 * outer;
     }
     emit_line(x, "}");
-    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
-    text_free(&sums);
-    text_free(&before);
-    text_free(&after);
+}
+
+void emit_map(struct emitter *x, const struct stmt *s)
+{
+    struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1), .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE, .outer = -1};
+    struct nest *n = &map.n;
+    if (n->lane >= 0 && !ref_uses_axis(&s->assign[0].to, n->lane)) {
+        fold_lanes(n);
+        return;
+    }
+    for (int k = 0; k < s->assigns && map.outer < 0; k++) map.outer = kept_outside(s, &s->assign[k]);
+    map.vectors = vectors_at_a_time(n, map.outer);
+    n->depth[LEVEL_UNIFORM] = x->indent;
+    n->depth[LEVEL_LANE] = x->indent + 4;
+    n->depth[LEVEL_ROW] = x->indent + 4 * s->rank + (map.vectors > 1 ? 4 : 0);
+    for (int k = 0; k < s->assigns; k++) scalar_count_parents(n, s->assign[k].expr);
+    for (int k = 0; k < s->assigns; k++) assign(&map, k);
+    describe(n);
+    print_nest(&map);
+    nest_free(n);
+    text_free(&map.registers);
+    text_free(&map.before);
+    text_free(&map.after);
 }
