@@ -225,113 +225,167 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
     return (struct term){scalar_format(n, "t_%d", number), KIND_DOUBLE, true, false};
 }
 
-static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
+/* ---- integers and truth values ---- */
+
+static struct term ints_of(const char *c)
+{
+    return (struct term){c, KIND_INT, true, false};
+}
+
+static bool compares(const struct expr *e)
+{
+    return e->op == EXPR_LT || e->op == EXPR_LE || e->op == EXPR_EQ || e->op == EXPR_NE;
+}
+
+static bool compares_reals(const struct expr *e)
+{
+    return compares(e) && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
+}
+
+/* One that all lanes share: of integers alone, or with comparisons of reals inside. */
+static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
+{
+    enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
+    if (!has_real(e)) return (struct term){emit_integer(n->x, e), kind, false, false};
+    const char *part[3] = {"", "", ""}, *c;
+    bool reals = compares_reals(e), exact = !expr_has(e, EXPR_OPERAND);
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        struct term t = scalar_term(n, e->arg[k], level);
+        if (reals && exact && e->arg[k]->op == EXPR_REAL) t = (struct term){emit_number(n->x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+        if (reals)
+            t = exact ? as_double(n, t) : scalar_as_real(n, t);
+        else if (kind == KIND_INT && t.kind == KIND_BOOL)
+            t = as_int(n, t);
+        part[k] = scalar_wrapped(n, t.c);
+    }
+    if (e->op == EXPR_NOT)
+        c = scalar_format(n, "!%s", part[0]);
+    else if (e->op == EXPR_SELECT)
+        c = scalar_format(n, "%s ? %s : %s", part[0], part[1], part[2]);
+    else if (expr_infix(e->op))
+        c = scalar_format(n, "%s %s %s", part[0], expr_infix(e->op), part[1]);
+    else if (e->op == EXPR_NEG)
+        c = scalar_format(n, "-%s", part[0]);
+    else if (e->op == EXPR_ABS)
+        c = scalar_format(n, "(int64_t)llabs(%s)", part[0]);
+    else
+        c = scalar_format(n, "%s(%s, %s)", e->op == EXPR_MIN ? "min" : e->op == EXPR_MAX ? "max" : "floor_mod", part[0], part[1]);
+    return (struct term){c, kind, false, false};
+}
+
+static struct term index_of_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
-    bool vector = n->lane >= 0 && scalar_depends(n, e, n->lane);
-    enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
-    if (!vector && !has_real(e)) return (struct term){emit_integer(x, e), kind, false, false};
-    if (!vector) { /* comparisons of reals, and what is made of them */
-        const char *part[3] = {"", "", ""};
-        bool exact = !expr_has(e, EXPR_OPERAND);
-        for (int k = 0; k < expr_arity(e->op); k++) {
-            struct term t = scalar_term(n, e->arg[k], level);
-            bool compares = e->op == EXPR_LT || e->op == EXPR_LE || e->op == EXPR_EQ || e->op == EXPR_NE;
-            bool reals = compares && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL), constant = e->arg[k]->op == EXPR_REAL;
-            if (reals && exact && constant) t = (struct term){emit_number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
-            part[k] = scalar_wrapped(n, reals                                     ? exact ? as_double(n, t).c : scalar_as_real(n, t).c
-                                        : kind == KIND_INT && t.kind == KIND_BOOL ? as_int(n, t).c
-                                                                                  : t.c);
-        }
-        if (e->op == EXPR_NOT) return (struct term){scalar_format(n, "!%s", part[0]), kind, false, false};
-        if (e->op == EXPR_SELECT) return (struct term){scalar_format(n, "%s ? %s : %s", part[0], part[1], part[2]), kind, false, false};
-        if (expr_infix(e->op)) return (struct term){scalar_format(n, "%s %s %s", part[0], expr_infix(e->op), part[1]), kind, false, false};
-        if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", part[0]), kind, false, false};
-        if (e->op == EXPR_ABS) return (struct term){scalar_format(n, "(int64_t)llabs(%s)", part[0]), kind, false, false};
-        const char *function = e->op == EXPR_MIN ? "min" : e->op == EXPR_MAX ? "max" : "floor_mod";
-        return (struct term){scalar_format(n, "%s(%s, %s)", function, part[0], part[1]), kind, false, false};
+    const char *name = x->m->axis[n->lane].name;
+    if (emit_apart(x, n->lane)) return ints_of(scalar_format(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix));
+    const char *base = emit_tiled(x, n->lane) ? scalar_format(n, "%s0 + %s", name, name) : name;
+    return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
+}
+
+/* Looked up lane by lane. */
+static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    const char *at = as_int(n, scalar_term(n, e->arg[1], level)).c, *name = scalar_format(n, "id_%d", x->temporaries++);
+    scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, at));
+    scalar_line(
+        n, level,
+        scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes, name, emit_name(x->m->arena, e->name), name));
+    return ints_of(name);
+}
+
+/* Reals over indices alone are compared as doubles, other reals as numbers of the kernel's type. */
+static struct term comparison(struct nest *n, const struct expr *e, enum level level)
+{
+    struct term a, b;
+    bool narrow = false;
+    if (compares_reals(e) && !expr_has(e, EXPR_OPERAND)) {
+        a = wide_term(n, e->arg[0], level);
+        b = wide_term(n, e->arg[1], level);
+    } else {
+        a = scalar_term(n, e->arg[0], level);
+        b = scalar_term(n, e->arg[1], level);
+        narrow = a.kind == KIND_REAL || b.kind == KIND_REAL || a.kind == KIND_DOUBLE || b.kind == KIND_DOUBLE;
+        a = narrow ? scalar_as_real(n, a) : as_int(n, a);
+        b = narrow ? scalar_as_real(n, b) : as_int(n, b);
     }
-    if (e->op == EXPR_INDEX) {
-        const char *name = x->m->axis[n->lane].name;
-        if (emit_apart(x, n->lane))
-            return (struct term){scalar_format(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix), KIND_INT, true, false};
-        const char *base = emit_tiled(x, n->lane) ? scalar_format(n, "%s0 + %s", name, name) : name;
-        return (struct term){scalar_format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
-    }
-    if (e->op == EXPR_ID) { /* lane by lane */
-        const char *at = as_int(n, scalar_term(n, e->arg[1], level)).c, *name = scalar_format(n, "id_%d", x->temporaries++);
-        scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, at));
-        scalar_line(n, level,
-                    scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes, name,
-                                  emit_name(x->m->arena, e->name), name));
-        return (struct term){name, KIND_INT, true, false};
-    }
-    bool reals = e->arg[1] && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
-    if (reals && e->op != EXPR_SELECT && !expr_has(e, EXPR_OPERAND)) {
-        const char *left = scalar_wrapped(n, wide_term(n, e->arg[0], level).c), *right = scalar_wrapped(n, wide_term(n, e->arg[1], level).c);
-        return (struct term){scalar_format(n, "%s %s %s", left, expr_infix(e->op), right), KIND_BOOL, true, false};
-    }
-    struct term a = scalar_term(n, e->arg[0], level), b = e->arg[1] ? scalar_term(n, e->arg[1], level) : (struct term){"", KIND_INT, false, false};
-    const char *p, *q;
-    switch ((int)e->op) {
-    case EXPR_LT:
-    case EXPR_LE:
-    case EXPR_EQ:
-    case EXPR_NE:
-        if (a.kind == KIND_REAL || b.kind == KIND_REAL || a.kind == KIND_DOUBLE || b.kind == KIND_DOUBLE) {
-            a = scalar_as_real(n, a), b = scalar_as_real(n, b);
-            return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_BOOL, true, true};
-        }
-        a = as_int(n, a), b = as_int(n, b);
-        return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_BOOL, true, false};
-    case EXPR_AND:
-    case EXPR_OR: {
-        a = scalar_as_bool(n, a), b = scalar_as_bool(n, b);
-        bool narrow = a.narrow || b.narrow;
-        if (!a.vector) a.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, a.c));
-        if (!b.vector) b.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, b.c));
-        if (narrow && a.vector && !a.narrow) a.c = scalar_as_mask(n, a);
-        if (narrow && b.vector && !b.narrow) b.c = scalar_as_mask(n, b);
-        if (narrow && !a.vector) a.c = scalar_format(n, "(int)(%s)", a.c);
-        if (narrow && !b.vector) b.c = scalar_format(n, "(int)(%s)", b.c);
-        return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), e->op == EXPR_AND ? "&" : "|", scalar_wrapped(n, b.c)), KIND_BOOL, true,
-                             narrow};
-    }
-    case EXPR_DRAWN:
-        a = as_int(n, a), b = as_int(n, b);
-        if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, scalar_format(n, "block%d", x->temporaries++));
-        return (struct term){scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c), KIND_BOOL, true, true};
-    case EXPR_NOT: a = scalar_as_bool(n, a); return (struct term){scalar_format(n, "~%s", scalar_wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
-    case EXPR_SELECT: {
-        struct term c = scalar_term(n, e->arg[2], level);
-        a = scalar_as_bool(n, a), b = as_int(n, b), c = as_int(n, c);
-        p = scalar_wrapped(n, scalar_as_vector(n, b)), q = scalar_wrapped(n, scalar_as_vector(n, c));
-        if (!a.vector) return (struct term){scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a.c), p, q), KIND_INT, true, false};
-        const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64 ? scalar_format(n, "__builtin_convertvector(%s, ints_%s)", a.c, x->suffix)
-                                                                   : scalar_wrapped(n, a.c);
-        return (struct term){scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q), KIND_INT, true, false};
-    }
-    default: break;
-    }
-    a = as_int(n, a);
-    p = scalar_wrapped(n, a.c);
-    if (!e->arg[1]) {
-        if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", p), KIND_INT, true, false};
-        return (struct term){scalar_format(n, "(%s ^ (%s >> 63)) - (%s >> 63)", p, p, p), KIND_INT, true, false}; /* ABS */
-    }
-    b = as_int(n, b);
-    q = scalar_wrapped(n, b.c);
-    if (expr_infix(e->op)) return (struct term){scalar_format(n, "%s %s %s", p, expr_infix(e->op), q), KIND_INT, true, false};
+    return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_BOOL, true, narrow};
+}
+
+/* One side of `and` and `or` by bits: a truth value of all lanes, 0 or -1, as wide as the other side. */
+static const char *side(struct nest *n, struct term t, bool narrow)
+{
+    if (!t.vector) t.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, t.c));
+    if (narrow && t.vector && !t.narrow) t.c = scalar_as_mask(n, t);
+    if (narrow && !t.vector) t.c = scalar_format(n, "(int)(%s)", t.c);
+    return scalar_wrapped(n, t.c);
+}
+
+static struct term and_or(struct nest *n, const struct expr *e, enum level level)
+{
+    struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)), b = scalar_as_bool(n, scalar_term(n, e->arg[1], level));
+    bool narrow = a.narrow || b.narrow;
+    return (struct term){scalar_format(n, "%s %s %s", side(n, a, narrow), e->op == EXPR_AND ? "&" : "|", side(n, b, narrow)), KIND_BOOL, true, narrow};
+}
+
+static struct term drawn(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
+    if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, scalar_format(n, "block%d", x->temporaries++));
+    return (struct term){scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c), KIND_BOOL, true, true};
+}
+
+static struct term select_integer(struct nest *n, const struct expr *e, enum level level)
+{
+    struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level)),
+                c = as_int(n, scalar_term(n, e->arg[2], level));
+    const char *p = scalar_wrapped(n, scalar_as_vector(n, b)), *q = scalar_wrapped(n, scalar_as_vector(n, c));
+    if (!a.vector) return ints_of(scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a.c), p, q));
+    const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64 ? scalar_format(n, "__builtin_convertvector(%s, ints_%s)", a.c, n->x->suffix)
+                                                               : scalar_wrapped(n, a.c);
+    return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
+}
+
+/* Signs, remainders and extremes, without a branch. */
+static struct term arithmetic(struct nest *n, const struct expr *e, enum level level)
+{
+    struct term a = as_int(n, scalar_term(n, e->arg[0], level));
+    const char *p = scalar_wrapped(n, a.c);
+    if (e->op == EXPR_NEG) return ints_of(scalar_format(n, "-%s", p));
+    if (e->op == EXPR_ABS) return ints_of(scalar_format(n, "(%s ^ (%s >> 63)) - (%s >> 63)", p, p, p));
+    struct term b = as_int(n, scalar_term(n, e->arg[1], level));
+    const char *q = scalar_wrapped(n, b.c);
+    if (expr_infix(e->op)) return ints_of(scalar_format(n, "%s %s %s", p, expr_infix(e->op), q));
     if (e->op == EXPR_FLOORMOD) {
-        struct term r = name_term(n, (struct term){scalar_format(n, "%s %% %s", p, q), KIND_INT, true, false}, level,
-                                  scalar_format(n, "r%d", n->x->temporaries++));
-        return (struct term){scalar_format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r.c, r.c, r.c, q, q), KIND_INT, true, false};
+        const char *r = name_term(n, ints_of(scalar_format(n, "%s %% %s", p, q)), level, scalar_format(n, "r%d", n->x->temporaries++)).c;
+        return ints_of(scalar_format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r, r, r, q, q));
     }
     const char *less = scalar_format(n, "(%s %s %s)", p, e->op == EXPR_MIN ? "<" : ">", q);
-    return (struct term){
-        scalar_format(n, "(%s & %s) | (~%s & %s)", less, scalar_wrapped(n, scalar_as_vector(n, a)), less, scalar_wrapped(n, scalar_as_vector(n, b))), KIND_INT,
-        true, false};
+    return ints_of(
+        scalar_format(n, "(%s & %s) | (~%s & %s)", less, scalar_wrapped(n, scalar_as_vector(n, a)), less, scalar_wrapped(n, scalar_as_vector(n, b))));
 }
+
+static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
+{
+    if (n->lane < 0 || !scalar_depends(n, e, n->lane)) return shared_integer(n, e, level);
+    if (compares(e)) return comparison(n, e, level);
+    switch ((int)e->op) {
+    case EXPR_INDEX: return index_of_lanes(n);
+    case EXPR_ID: return ids_of_lanes(n, e, level);
+    case EXPR_AND:
+    case EXPR_OR: return and_or(n, e, level);
+    case EXPR_NOT: {
+        struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level));
+        return (struct term){scalar_format(n, "~%s", scalar_wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
+    }
+    case EXPR_DRAWN: return drawn(n, e, level);
+    case EXPR_SELECT: return select_integer(n, e, level);
+    default: return arithmetic(n, e, level);
+    }
+}
+
+/* ---- reals ---- */
 
 /* Computed in double: the argument of sin and cos. */
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
