@@ -10,10 +10,10 @@ static uint32_t range_axes(const struct expr *e)
     return axes;
 }
 
-static uint32_t loop_axes(const struct stmt *s)
+uint32_t emit_loop_axes(const struct stmt *s)
 {
     uint32_t axes = 0;
-    for (; s; s = s->next) axes |= loop_axes(s->body) | (s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0);
+    for (; s; s = s->next) axes |= emit_loop_axes(s->body) | (s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0);
     return axes;
 }
 
@@ -48,5 +48,5 @@ void emit_ids(struct emitter *x, const struct stmt *s, bool inside)
 {
     struct stmt alone = *s;
     alone.next = NULL;
-    declare_all(x, &alone, loop_axes(inside ? s->body : &alone));
+    declare_all(x, &alone, emit_loop_axes(inside ? s->body : &alone));
 }

@@ -89,6 +89,8 @@ const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
    body; and the C of one end of such a range. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
+/* The axes of the loops of a list and inside of it, as bits. */
+uint32_t emit_loop_axes(const struct stmt *s);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
 /* The array `to` of masks says in which lanes of the axis the region holds, for the other axes as they stand. */

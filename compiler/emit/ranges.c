@@ -18,18 +18,11 @@ static const char *take(struct emitter *x, int64_t bytes)
     return at;
 }
 
-static uint32_t loop_axes(const struct stmt *s)
-{
-    uint32_t axes = s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0;
-    for (const struct stmt *inner = s->body; inner; inner = inner->next) axes |= loop_axes(inner);
-    return axes;
-}
-
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
 {
     struct drawn_list list = {0};
     draw_lists(loop, &list);
-    uint32_t moving = loop_axes(loop);
+    uint32_t moving = UINT32_C(1) << loop->axis | emit_loop_axes(loop->body);
     for (int k = 0; k < list.count; k++) {
         const struct expr *e = list.e[k];
         int known = 0;
