@@ -9,12 +9,17 @@
 
 enum { DEEPEST = 4000 };
 
-static const char *const size_name[] = {
+static const char *const size_names[] = {
 #define SIZE(name, text, sequence) text,
 #include "size.def"
 #undef SIZE
 };
-enum { SIZE_SOURCES = sizeof size_name / sizeof *size_name };
+enum { SIZE_SOURCES = sizeof size_names / sizeof *size_names };
+
+const char *size_name(enum size_source source)
+{
+    return size_names[source];
+}
 
 /* ---- printing ---- */
 
@@ -90,7 +95,7 @@ void axis_lines_print(const struct module *m, struct text *out)
         if (m->axis[a].source == SIZE_CONSTANT)
             text_add(out, "%lld\n", (long long)m->axis[a].extent);
         else {
-            text_add(out, "%s", size_name[m->axis[a].source]);
+            text_add(out, "%s", size_name(m->axis[a].source));
             if (m->axis[a].source == SIZE_CHUNKS) text_add(out, " %lld", (long long)m->axis[a].extent);
             text_add(out, "\n");
         }
@@ -342,7 +347,7 @@ void reader_axis_lines(struct reader *r)
         enum size_source source = SIZE_CONSTANT;
         int64_t extent = 0;
         for (int k = 0; k < SIZE_SOURCES; k++)
-            if (k != SIZE_CONSTANT && reader_take(r, size_name[k])) {
+            if (k != SIZE_CONSTANT && reader_take(r, size_names[k])) {
                 source = (enum size_source)k;
                 break;
             }

@@ -78,6 +78,7 @@ enum size_source {
 #include "size.def"
 #undef SIZE
 };
+const char *size_name(enum size_source source); /* in the text of both IRs and in emitted C; of a constant "" */
 
 struct axis {
     const char *name;

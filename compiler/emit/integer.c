@@ -9,14 +9,8 @@
 
 const char *emit_size(const struct module *m, int axis)
 {
-    switch (m->axis[axis].source) {
-    case SIZE_CONSTANT: return arena_printf(m->arena, "%lld", (long long)m->axis[axis].extent);
-#define SIZE(name, text) \
-    case SIZE_##name: return text;
-        SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k") SIZE(CHUNKS, "chunks")
-#undef SIZE
-    }
-    return "0";
+    const struct axis *a = &m->axis[axis];
+    return a->source == SIZE_CONSTANT ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
 }
 
 const char *emit_name(struct arena *arena, const char *name)

@@ -139,17 +139,19 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
 
 static void sizes(struct emitter *x, const char *users, struct text *out)
 {
-    static const char *const size[][2] = {{"batch", "call->p.batch"},
-                                          {"kv_heads", "call->p.kv_heads"},
-                                          {"members", "call->p.heads / call->p.kv_heads"},
-                                          {"n_q", "call->p.n_q"},
-                                          {"n_k", "call->p.n_k"}};
+    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K};
     const char *chunks = NULL;
     for (int a = 0; a < x->m->axes; a++)
         if (x->m->axis[a].source == SIZE_CHUNKS && has_word(users, "chunks"))
             chunks = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n", (long long)x->m->axis[a].extent);
-    for (size_t k = 0; k < sizeof size / sizeof *size; k++)
-        if (has_word(users, size[k][0]) || (chunks && has_word(chunks, size[k][0]))) text_add(out, "    const int64_t %s = %s;\n", size[k][0], size[k][1]);
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
+        const char *name = size_name(given[k]);
+        if (!has_word(users, name) && !(chunks && has_word(chunks, name))) continue;
+        if (given[k] == SIZE_MEMBERS)
+            text_add(out, "    const int64_t %s = call->p.heads / call->p.kv_heads;\n", name);
+        else
+            text_add(out, "    const int64_t %s = call->p.%s;\n", name, name);
+    }
     if (chunks) text_add(out, "%s", chunks);
 }
 
