@@ -34,26 +34,28 @@ static bool classify(struct lowering *x)
     const struct graph *g = x->g;
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
     for (int v = 0; v < g->values; v++) {
-        if (g->value[v].online >= 0) x->running[g->value[v].online] = true;
+        if (g->value[v].online >= 0) x->lowered[g->value[v].online].running = true;
         for (int k = 0; k < g->value[v].operands; k++) users[g->value[v].operand[k].of]++;
     }
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
+        struct lowered_value *own = &x->lowered[v];
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = value_has_axis(value, x->stream);
-        x->stage[v] = streams ? INSIDE : BEFORE;
+        own->stage = streams ? INSIDE : BEFORE;
         if (sums && !streams && !value_has_axis(value, x->lane) && lower_has_stream(x, value)) {
-            x->stage[v] = STATE;
+            own->stage = STATE;
             continue;
         }
         for (int k = 0; k < value->operands; k++) {
             int u = value->operand[k].of;
-            if (x->stage[u] == AFTER && streams && !x->running[u]) {
+            struct lowered_value *used = &x->lowered[u];
+            if (used->stage == AFTER && streams && !used->running) {
                 diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a weight that depends on a sum over all keys is not compiled yet");
                 return false;
             }
-            if (!streams && (x->stage[u] == AFTER || x->stage[u] == INSIDE)) x->stage[v] = AFTER;
-            x->unbuilt[u] |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP && users[u] == 1 && sums;
-            if (x->stage[u] != STATE || !x->prefix) continue;
+            if (!streams && (used->stage == AFTER || used->stage == INSIDE)) own->stage = AFTER;
+            used->inlined |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP && users[u] == 1 && sums;
+            if (used->stage != STATE || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
                     const struct expr *number = x->chunk_of = value->operand[k].sub[s];
@@ -68,22 +70,12 @@ static bool classify(struct lowering *x)
 static void lower_output(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
-    size_t n = (size_t)g->values;
     struct lowering lowering = {.c = c, .g = g, .m = g->module, .l = c->loops, .lane = -1, .stream = -1, .chunk = -1, .ring = -1}, *x = &lowering;
-    x->array = arena_alloc(arena, n * sizeof *x->array);
-    x->correction = arena_alloc(arena, n * sizeof *x->correction);
-    x->running = arena_alloc(arena, n * sizeof *x->running);
-    x->unbuilt = arena_alloc(arena, n * sizeof *x->unbuilt);
-    x->minus_infinity = arena_alloc(arena, n * sizeof *x->minus_infinity);
-    x->zero = arena_alloc(arena, n * sizeof *x->zero);
-    x->stage = arena_alloc(arena, n * sizeof *x->stage);
-    x->carried = arena_alloc(arena, n * sizeof *x->carried);
-    x->keep = arena_alloc(arena, n * sizeof *x->keep);
-    x->take = arena_alloc(arena, n * sizeof *x->take);
+    x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
     if (!find_axes(x) || !classify(x)) return;
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {
-        states |= x->stage[v] == STATE;
+        states |= x->lowered[v].stage == STATE;
         enum graph_op op = x->g->value[v].op;
         if (op == GRAPH_INPUT) lower_array(x, v, ARRAY_INPUT);
         if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);

@@ -6,6 +6,19 @@
 
 enum stage { BEFORE, INSIDE, AFTER, STATE };
 
+/* What becomes of one value of the graph. Numbers are those of arrays. */
+struct lowered_value {
+    enum stage stage;
+    int array;            /* that holds it; of a state at first the chunks' slots */
+    bool inlined;         /* a map that its only user computes in its own nest: it has no array */
+    bool running;         /* a maximum that sums are relative to, which grows as keys are seen */
+    bool masked_infinity; /* a tile whose elements outside the region are -inf by now */
+    bool masked_zero;     /* or 0 */
+    int rescale;          /* of a running maximum: the factor that moves sums to the new maximum */
+    int carried;          /* of a state: the tile that slots are folded into */
+    int keep, take;       /* of a state that is a running maximum: the factors of what was carried and of what a slot adds */
+};
+
 struct lowering {
     struct compilation *c;
     const struct graph *g;
@@ -17,13 +30,7 @@ struct lowering {
     bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
     const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
     int ring;         /* the axis of recent chunks, or -1 */
-    int *carried, *keep, *take; /* of a state: the tile that slots are folded into; of a running maximum: the factors of what was and of what comes */
-    int *array;       /* of each value */
-    int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
-    bool *running, *unbuilt; /* a maximum that sums are relative to; a map that its only user computes in its own nest */
-    bool *minus_infinity;    /* tiles whose elements outside the region are -inf by now */
-    bool *zero;              /* or 0 */
-    enum stage *stage;
+    struct lowered_value *lowered; /* one for each value of the graph */
     struct stmt **end, **before, **inside; /* where the next statement goes */
     struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
 };

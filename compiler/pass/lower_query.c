@@ -67,7 +67,7 @@ struct stmt *lower_query_body(struct lowering *x)
     int output = loops_array(x->l, a);
     copy->rank = lower_tile_axes(x, out, copy->axes);
     copy->operands = 1;
-    copy->operand[0] = loops_ref(x->l, x->array[x->output]);
+    copy->operand[0] = loops_ref(x->l, x->lowered[x->output].array);
     copy->assigns = 1;
     copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
     if (*inside) {

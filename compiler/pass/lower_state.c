@@ -27,13 +27,14 @@ static const struct expr *lost(struct module *m, const struct expr *keep)
 static void fold_state(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
-    const struct array *slot = &x->l->array[x->array[number]];
+    struct lowered_value *own = &x->lowered[number];
+    const struct array *slot = &x->l->array[own->array];
     int rank = slot->rank - 1, axes[MAX_RANK], online = v->online;
     for (int k = 0; k < rank; k++) axes[k] = slot->axes[k + 1];
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
     int carried = lower_new_tile(x, "carried", rank, axes);
     x->l->array[carried].shared = true;
-    x->carried[number] = carried;
+    own->carried = carried;
     lower_set_constant(x, &x->begin, carried, v->op == GRAPH_REDUCE ? v->init : 0);
     int compensation = lower_new_compensation(x, !maximum, carried, &x->begin), old = lower_new_tile(x, "before", rank, axes);
 
@@ -42,13 +43,13 @@ static void fold_state(struct lowering *x, int number)
     struct stmt *s = lower_assign(x, &x->fold, rank, axes, old, FOLD_SET, of[0]);
     s->operands = 4;
     s->operand[0] = loops_ref(x->l, carried);
-    s->operand[1] = loops_ref(x->l, x->array[number]);
+    s->operand[1] = loops_ref(x->l, own->array);
     s->operand[2] = s->operand[3] = loops_ref(x->l, old);
     sum = of[1];
     const struct expr *times = expr_real(x->m, 1);
     if (online >= 0) {
-        s->operand[2] = loops_ref(x->l, x->keep[online]);
-        s->operand[3] = loops_ref(x->l, x->take[online]);
+        s->operand[2] = loops_ref(x->l, x->lowered[online].keep);
+        s->operand[3] = loops_ref(x->l, x->lowered[online].take);
         times = of[2];
         sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
     }
@@ -75,12 +76,12 @@ static void fold_state(struct lowering *x, int number)
         }
     }
     s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum, compensation};
-    if (x->running[number]) {
-        x->keep[number] = lower_new_tile(x, "keep", rank, axes);
-        x->take[number] = lower_new_tile(x, "take", rank, axes);
+    if (own->running) {
+        own->keep = lower_new_tile(x, "keep", rank, axes);
+        own->take = lower_new_tile(x, "take", rank, axes);
         const struct expr *moved = expr_make(x->m, EXPR_SUB, of[2], of[0], NULL), *joins = expr_make(x->m, EXPR_SUB, of[1], of[0], NULL);
-        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, x->keep[number]), FOLD_SET, expr_make(x->m, EXPR_EXP2, moved, NULL, NULL), 0};
-        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, x->take[number]), FOLD_SET, expr_make(x->m, EXPR_EXP2, joins, NULL, NULL), 0};
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->keep), FOLD_SET, expr_make(x->m, EXPR_EXP2, moved, NULL, NULL), 0};
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->take), FOLD_SET, expr_make(x->m, EXPR_EXP2, joins, NULL, NULL), 0};
     }
     int stays = s->operands++;
     s->operand[stays] = loops_ref(x->l, old);
@@ -99,7 +100,8 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
-    const struct array *slot = &x->l->array[x->array[number]];
+    struct lowered_value *own = &x->lowered[number];
+    const struct array *slot = &x->l->array[own->array];
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
     double none = v->op == GRAPH_REDUCE ? v->init : 0;
     if (x->ring < 0) x->ring = module_axis(x->m, "back", SIZE_CONSTANT, reach);
@@ -107,24 +109,23 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     for (int k = 1; k < rank; k++) axes[k] = slot->axes[k];
     int recent = lower_new_tile(x, "recent", rank, axes), before = lower_new_tile(x, "before", rank - 1, axes + 1);
     x->l->array[recent].shared = true;
-    x->carried[number] = before;
+    own->carried = before;
     lower_set_constant(x, &x->begin, recent, none);
     lower_set_constant(x, &x->fold, before, none);
     const struct expr *of[2] = {expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1)};
     struct stmt *s = lower_assign(x, &x->fold, rank, axes, before, maximum ? FOLD_MAX : FOLD_SUM,
                                   online < 0 ? of[0] : expr_make(x->m, EXPR_MUL, of[0], of[1], NULL));
     s->operand[s->operands++] = loops_ref(x->l, recent);
-    if (online >= 0) s->operand[s->operands++] = loops_ref(x->l, x->take[online]);
-    if (x->running[number]) {
-        x->take[number] = lower_new_tile(x, "take", rank, axes);
-        s = lower_assign(x, &x->fold, rank, axes, x->take[number], FOLD_SET,
-                         expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, of[0], of[1], NULL), NULL, NULL));
+    if (online >= 0) s->operand[s->operands++] = loops_ref(x->l, x->lowered[online].take);
+    if (own->running) {
+        own->take = lower_new_tile(x, "take", rank, axes);
+        s = lower_assign(x, &x->fold, rank, axes, own->take, FOLD_SET, expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, of[0], of[1], NULL), NULL, NULL));
         s->operand[s->operands++] = loops_ref(x->l, recent);
         s->operand[s->operands++] = loops_ref(x->l, before);
     }
     s = lower_assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
     s->assign[0].to.sub[0] = expr_make(x->m, EXPR_MOD, expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, reach), NULL);
-    s->operand[s->operands++] = loops_ref(x->l, x->array[number]);
+    s->operand[s->operands++] = loops_ref(x->l, own->array);
     s->operand[s->operands++] = loops_ref(x->l, before);
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
 }
@@ -146,7 +147,7 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     x->begin = begins;
     x->fold = folds;
     for (int v = 0; v < x->g->values; v++) {
-        if (x->stage[v] != STATE || x->l->array[x->array[v]].axes[1] != axis) continue;
+        if (x->lowered[v].stage != STATE || x->l->array[x->lowered[v].array].axes[1] != axis) continue;
         int64_t reach = reach_of(x, &x->g->value[v]);
         if (reach)
             fold_recent(x, v, reach);
@@ -170,7 +171,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
     for (int v = 0; v < x->g->values; v++) { /* where a state is cut for the threads */
         const struct value *state = &x->g->value[v];
-        bool cut = x->stage[v] != STATE;
+        bool cut = x->lowered[v].stage != STATE;
         for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
         if (cut) continue;
         diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a sum over keys that is one number is not compiled yet");
@@ -178,7 +179,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     }
     for (int k = 0; k < out->rank; k++) { /* every state is of one head */
         bool shared = lower_run_time(x, out->axes[k]);
-        for (int v = 0; v < x->g->values; v++) shared &= x->stage[v] != STATE || value_has_axis(&x->g->value[v], out->axes[k]);
+        for (int v = 0; v < x->g->values; v++) shared &= x->lowered[v].stage != STATE || value_has_axis(&x->g->value[v], out->axes[k]);
         if (!shared) continue;
         struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
         loop->parallel = open[out->axes[k]] = true;
@@ -204,7 +205,7 @@ void lower_states(struct lowering *x, struct stmt **at)
                                       NULL);
     const struct expr *seen = NULL;
     for (int v = 0; v < x->g->values && !x->prefix; v++) { /* without the keys that no query sees */
-        const struct expr *where = x->stage[v] == STATE ? x->g->value[v].where : NULL;
+        const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
         if (!where || where == seen) continue;
         seen = where;
         if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) || expr_has(where->arg[1], EXPR_INDEX)) {
@@ -220,7 +221,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     *in_window = *fold;
     while (*in_window) in_window = &(*in_window)->next;
     for (int v = 0; v < x->g->values && !x->prefix; v++)
-        if (x->stage[v] == STATE) x->array[v] = x->carried[v];
+        if (x->lowered[v].stage == STATE) x->lowered[v].array = x->lowered[v].carried;
     struct stmt *body = lower_query_body(x);
     if (x->prefix) {
         struct stmt *queries = lower_loop_over(x, &in_window, x->chunk, first, last, 1), **in_chunk = &queries->body;

@@ -25,7 +25,7 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
         for (int k = 0; k < user->operands && all; k++) {
             if (&x->g->value[user->operand[k].of] != v) continue;
             int last = user->rank ? user->axes[user->rank - 1] : -1;
-            any = all = x->stage[w] == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) &&
+            any = all = x->lowered[w].stage == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) &&
                         !ref_uses_axis(&user->operand[1 - k], last);
         }
     }
@@ -68,9 +68,9 @@ const char *lower_tile_name(const struct lowering *x, const struct value *v)
 struct ref lower_ref(const struct lowering *x, const struct ref *r)
 {
     const struct value *v = &x->g->value[r->of];
-    const struct array *a = &x->l->array[x->array[r->of]];
+    const struct array *a = &x->l->array[x->lowered[r->of].array];
     struct ref out = *r;
-    out.of = x->array[r->of];
+    out.of = x->lowered[r->of].array;
     if (a->kind != ARRAY_TILE) return out;
     out.rank = a->rank;
     for (int k = 0; k < a->rank; k++) {

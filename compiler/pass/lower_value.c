@@ -21,26 +21,27 @@ static void apply_region(struct lowering *x, const struct value *sum, int operan
 {
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
-    if (!sum->where || x->minus_infinity[v] || x->zero[v] || !value_has_axis(value, x->lane) || !value_has_axis(value, x->stream)) return;
+    struct lowered_value *tile = &x->lowered[v];
+    if (!sum->where || tile->masked_infinity || tile->masked_zero || !value_has_axis(value, x->lane) || !value_has_axis(value, x->stream)) return;
     if (neutral == 0 && value->op == GRAPH_MAP) {
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)
-            if (x->minus_infinity[value->operand[k].of]) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
+            if (x->lowered[value->operand[k].of].masked_infinity) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
         if (expr_is_real(e, 0)) return;
     }
     int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
     const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, neutral));
-    struct stmt *s = lower_assign(x, &x->inside, rank, axes, x->array[v], FOLD_SET, kept);
+    struct stmt *s = lower_assign(x, &x->inside, rank, axes, tile->array, FOLD_SET, kept);
     s->operands = 1;
-    s->operand[0] = loops_ref(x->l, x->array[v]);
-    *(neutral == 0 ? &x->zero[v] : &x->minus_infinity[v]) = true;
+    s->operand[0] = loops_ref(x->l, tile->array);
+    *(neutral == 0 ? &tile->masked_zero : &tile->masked_infinity) = true;
 }
 
 /* Whether an operand over this axis is a tile that has other lanes: then the other axis of the product is its lanes. */
 static bool across_lanes(const struct lowering *x, const struct value *v, int axis)
 {
     for (int k = 0; k < v->operands; k++) {
-        const struct array *a = &x->l->array[x->array[v->operand[k].of]];
+        const struct array *a = &x->l->array[x->lowered[v->operand[k].of].array];
         if (ref_uses_axis(&v->operand[k], axis) && a->kind == ARRAY_TILE && a->axes[a->rank - 1] != axis) return true;
     }
     return false;
@@ -53,7 +54,7 @@ static void lower_sum(struct lowering *x, int number)
     bool streamed = false;
     for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
-    bool inside = streamed || value_has_axis(v, x->stream), state = x->stage[number] == STATE;
+    bool inside = streamed || value_has_axis(v, x->stream), state = x->lowered[number].stage == STATE;
     if (state && v->op == GRAPH_CONTRACT && rank == 2 && across_lanes(x, v, axes[1])) {
         int first = axes[0];
         axes[0] = axes[1];
@@ -68,10 +69,10 @@ static void lower_sum(struct lowering *x, int number)
                                     : v->op == GRAPH_REDUCE ? "row_sum"
                                                             : "sum",
                                     rank, axes);
-    x->array[number] = to;
+    x->lowered[number].array = to;
     bool whole = state && lower_tiles_of_chunk(x) == 1, piled = streamed && !(state && lower_tiles_of_chunk(x) <= FEW_TILES);
-    struct stmt ***at = inside ? &x->inside : x->stage[number] == BEFORE ? &x->before : &x->end;
-    int factor = v->online >= 0 && !whole ? x->correction[v->online] : -1;
+    struct stmt ***at = inside ? &x->inside : x->lowered[number].stage == BEFORE ? &x->before : &x->end;
+    int factor = v->online >= 0 && !whole ? x->lowered[v->online].rescale : -1;
 
     /* a product of two arrays over one axis, lanes last */
     int lane = rank == 2 ? axes[1] : -1, row = -1;
@@ -108,7 +109,7 @@ static void lower_sum(struct lowering *x, int number)
 
     lower_set_constant(x, streamed ? &x->before : at, to, v->op == GRAPH_REDUCE ? v->init : 0);
     int old = -1;
-    if (maximum && x->running[number] && !whole) {
+    if (maximum && x->lowered[number].running && !whole) {
         old = lower_new_tile(x, "old_max", rank, axes);
         struct stmt *s = lower_assign(x, at, rank, axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
         s->operand[s->operands++] = loops_ref(x->l, to);
@@ -126,7 +127,7 @@ static void lower_sum(struct lowering *x, int number)
     struct stmt *s = lower_assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
     s->assign[0].compensation = compensation;
     const struct value *from = &x->g->value[v->operand[0].of];
-    if (x->unbuilt[v->operand[0].of]) {
+    if (x->lowered[v->operand[0].of].inlined) {
         s->assign[0].expr = from->expr;
         s->operands = from->operands;
         for (int k = 0; k < from->operands; k++) s->operand[k] = lower_ref(x, &from->operand[k]);
@@ -137,9 +138,9 @@ static void lower_sum(struct lowering *x, int number)
         if (v->operands == 2 && v->where && !state) s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
     }
     if (old >= 0) {
-        x->correction[number] = lower_new_tile(x, "rescale", rank, axes);
+        x->lowered[number].rescale = lower_new_tile(x, "rescale", rank, axes);
         const struct expr *change = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        s = lower_assign(x, at, rank, axes, x->correction[number], FOLD_SET, expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
+        s = lower_assign(x, at, rank, axes, x->lowered[number].rescale, FOLD_SET, expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
         s->operand[s->operands++] = loops_ref(x->l, old);
         s->operand[s->operands++] = loops_ref(x->l, to);
     }
@@ -155,10 +156,10 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     if (v->integers) a.dtype = DTYPE_I32;
     for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */
         if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
-            x->array[number] = k;
+            x->lowered[number].array = k;
             return;
         }
-    x->array[number] = loops_array(x->l, a);
+    x->lowered[number].array = loops_array(x->l, a);
 }
 
 /* Marks the values over keys that v is computed from. */
@@ -166,7 +167,7 @@ static void mark_needed(const struct lowering *x, int v, bool *needed)
 {
     for (int k = 0; k < x->g->value[v].operands; k++) {
         int u = x->g->value[v].operand[k].of;
-        if (needed[u] || x->stage[u] == AFTER || x->stage[u] == STATE) continue;
+        if (needed[u] || x->lowered[u].stage == AFTER || x->lowered[u].stage == STATE) continue;
         needed[u] = true;
         mark_needed(x, u, needed);
     }
@@ -175,16 +176,17 @@ static void mark_needed(const struct lowering *x, int v, bool *needed)
 static void lower_value(struct lowering *x, int v)
 {
     const struct value *value = &x->g->value[v];
+    struct lowered_value *own = &x->lowered[v];
     switch (value->op) {
     case GRAPH_INPUT:
     case GRAPH_PARAM:
     case GRAPH_TABLE: break; /* arrays already */
     case GRAPH_MAP: {
-        if (x->unbuilt[v]) break;
+        if (own->inlined) break;
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
-        x->array[v] = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
-        struct stmt ***list = x->stage[v] == BEFORE ? &x->before : x->stage[v] == INSIDE ? &x->inside : &x->end;
-        struct stmt *s = lower_assign(x, list, rank, axes, x->array[v], FOLD_SET, value->expr);
+        own->array = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
+        struct stmt ***list = own->stage == BEFORE ? &x->before : own->stage == INSIDE ? &x->inside : &x->end;
+        struct stmt *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
         s->operands = value->operands;
         for (int k = 0; k < value->operands; k++) s->operand[k] = lower_ref(x, &value->operand[k]);
         break;
@@ -198,7 +200,7 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
 {
     bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
     for (int v = 0; v < x->g->values; v++)
-        if (sums == STATE ? x->stage[v] == STATE : x->stage[v] == AFTER || x->stage[v] == BEFORE) {
+        if (sums == STATE ? x->lowered[v].stage == STATE : x->lowered[v].stage == AFTER || x->lowered[v].stage == BEFORE) {
             needed[v] = true;
             mark_needed(x, v, needed);
         }
@@ -207,7 +209,7 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     for (int v = 0; v < x->g->values; v++) {
         if (!needed[v]) continue;
         lower_value(x, v);
-        if (x->stage[v] != AFTER || !lower_has_stream(x, &x->g->value[v])) continue;
+        if (x->lowered[v].stage != AFTER || !lower_has_stream(x, &x->g->value[v])) continue;
         region = first ? x->g->value[v].where : region == x->g->value[v].where ? region : NULL;
         first = false;
     }
