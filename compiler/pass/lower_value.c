@@ -47,103 +47,160 @@ static bool across_lanes(const struct lowering *x, const struct value *v, int ax
     return false;
 }
 
-static void lower_sum(struct lowering *x, int number)
+/* A sum or a maximum on its way to statements. */
+struct sum {
+    const struct value *v;
+    struct lowered_value *own;
+    int rank, axes[MAX_RANK]; /* of the result's tile, without a state's slot */
+    int count, summed[MAX_AXES];
+    bool state, maximum;
+    bool streamed;     /* over keys of the loop */
+    bool one_tile;     /* a state whose chunks are one tile of keys: what is in the slot need not be moved */
+    bool many_terms;   /* so many keys that what rounding takes has to be kept */
+    struct stmt ***at; /* where its statement goes */
+    int rescale;       /* the factor that the sum so far is multiplied by; -1: none */
+};
+
+static struct sum describe_sum(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
-    int axes[MAX_RANK], rank = lower_tile_axes(x, v, axes), summed[MAX_AXES], count = summed_axes(x, v, summed);
-    bool streamed = false;
-    for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
-    bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
-    bool inside = streamed || value_has_axis(v, x->stream), state = x->lowered[number].stage == STATE;
-    if (state && v->op == GRAPH_CONTRACT && rank == 2 && across_lanes(x, v, axes[1])) {
-        int first = axes[0];
-        axes[0] = axes[1];
-        axes[1] = first;
+    struct lowered_value *own = &x->lowered[number];
+    struct sum s = {.v = v, .own = own, .state = own->stage == STATE, .maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX};
+    s.rank = lower_tile_axes(x, v, s.axes);
+    s.count = summed_axes(x, v, s.summed);
+    for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
+    if (s.state && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
+        const int first = s.axes[0];
+        s.axes[0] = s.axes[1];
+        s.axes[1] = first;
     }
-    int slot[MAX_RANK] = {x->chunk};
-    memcpy(slot + 1, axes, (size_t)rank * sizeof *axes);
-    int to = state ? lower_new_tile(x, "state", rank + 1, slot)
-                   : lower_new_tile(x,
-                                    !streamed               ? lower_tile_name(x, v)
-                                    : maximum               ? "row_max"
-                                    : v->op == GRAPH_REDUCE ? "row_sum"
-                                                            : "sum",
-                                    rank, axes);
-    x->lowered[number].array = to;
-    bool whole = state && lower_tiles_of_chunk(x) == 1, piled = streamed && !(state && lower_tiles_of_chunk(x) <= FEW_TILES);
-    struct stmt ***at = inside ? &x->inside : x->lowered[number].stage == BEFORE ? &x->before : &x->end;
-    int factor = v->online >= 0 && !whole ? x->lowered[v->online].rescale : -1;
+    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1;
+    s.many_terms = s.streamed && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES);
+    s.at = s.streamed || value_has_axis(v, x->stream) ? &x->inside : own->stage == BEFORE ? &x->before : &x->end;
+    s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
+    return s;
+}
 
-    /* a product of two arrays over one axis, lanes last */
-    int lane = rank == 2 ? axes[1] : -1, row = -1;
-    if (v->op == GRAPH_CONTRACT && rank == 2 && count == 1) {
-        const struct ref read[2] = {lower_ref(x, &v->operand[0]), lower_ref(x, &v->operand[1])};
-        for (int k = 0; k < 2; k++)
-            if (ref_uses_axis(&read[k], lane) && !ref_uses_axis(&read[k], axes[0]) && !ref_uses_axis(&read[1 - k], lane)) row = 1 - k;
+/* The tile that a sum is made in; of a state a slot for each chunk. */
+static int new_sum_tile(struct lowering *x, const struct sum *s)
+{
+    if (s->state) {
+        int slot[MAX_RANK] = {x->chunk};
+        memcpy(slot + 1, s->axes, (size_t)s->rank * sizeof *s->axes);
+        return lower_new_tile(x, "state", s->rank + 1, slot);
     }
-    if (row >= 0) {
-        if (streamed) {
-            if (!whole) lower_set_constant(x, &x->before, to, 0);
-            apply_region(x, v, 1 - row, 0);
-        }
-        int compensation = lower_new_compensation(x, piled, to, &x->before);
-        if (state && factor >= 0) { /* by rows, not lanes */
-            lower_rescale(x, at, rank, axes, to, factor);
-            if (compensation) lower_rescale(x, at, rank, axes, compensation - 1, factor);
-            factor = -1;
-        }
-        struct stmt *s = lower_append(x, at, LOOPS_DOT);
-        s->rank = 2;
-        s->axes[0] = axes[0];
-        s->axes[1] = lane;
-        s->axis = summed[0];
-        s->operands = 2;
-        s->operand[0] = lower_ref(x, &v->operand[row]);
-        s->operand[1] = lower_ref(x, &v->operand[1 - row]);
-        if (factor >= 0) s->operand[s->operands++] = loops_ref(x->l, factor);
-        if (streamed && !state) s->where = v->where;
-        s->assigns = 1;
-        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed && !whole ? FOLD_SUM : FOLD_SET, NULL, compensation};
-        return;
-    }
+    const char *name = !s->streamed ? lower_tile_name(x, s->v) : s->maximum ? "row_max" : s->v->op == GRAPH_REDUCE ? "row_sum" : "sum";
+    return lower_new_tile(x, name, s->rank, s->axes);
+}
 
-    lower_set_constant(x, streamed ? &x->before : at, to, v->op == GRAPH_REDUCE ? v->init : 0);
-    int old = -1;
-    if (maximum && x->lowered[number].running && !whole) {
-        old = lower_new_tile(x, "old_max", rank, axes);
-        struct stmt *s = lower_assign(x, at, rank, axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
-        s->operand[s->operands++] = loops_ref(x->l, to);
+/* What is summed so far, and its compensation where there is one, times the factor. */
+static void rescale_sum(struct lowering *x, const struct sum *s, int compensation)
+{
+    lower_rescale(x, s->at, s->rank, s->axes, s->own->array, s->rescale);
+    if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
+}
+
+/* Of a product of two arrays over one axis, lanes last: the operand that has the rows, the other one has the lanes. -1: it is no such product. */
+static int operand_of_rows(const struct lowering *x, const struct sum *s)
+{
+    if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
+    const struct ref read[2] = {lower_ref(x, &s->v->operand[0]), lower_ref(x, &s->v->operand[1])};
+    int rows = -1;
+    for (int k = 0; k < 2; k++)
+        if (ref_uses_axis(&read[k], s->axes[1]) && !ref_uses_axis(&read[k], s->axes[0]) && !ref_uses_axis(&read[1 - k], s->axes[1])) rows = 1 - k;
+    return rows;
+}
+
+static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
+{
+    const struct value *v = sum->v;
+    const int to = sum->own->array;
+    if (sum->streamed) {
+        if (!sum->one_tile) lower_set_constant(x, &x->before, to, 0);
+        apply_region(x, v, 1 - rows, 0);
     }
-    for (int k = 0; k < v->operands && streamed; k++) apply_region(x, v, k, maximum ? -INFINITY : 0);
-    int compensation = lower_new_compensation(x, piled && !maximum, to, &x->before);
-    if (factor >= 0) lower_rescale(x, at, rank, axes, to, factor);
-    if (factor >= 0 && compensation) lower_rescale(x, at, rank, axes, compensation - 1, factor);
-    /* The axes of the sum inside those of the result, so that a sum can stay in a register, but the lanes last: those of the result, or of the keys
-       where the result has no sequence. */
-    int nest[MAX_RANK], outer = state || rank == 0 ? rank : rank - 1;
-    for (int k = 0; k < outer; k++) nest[k] = axes[k];
-    for (int k = 0; k < count; k++) nest[outer + k] = summed[k];
-    if (outer < rank) nest[outer + count] = axes[outer];
-    struct stmt *s = lower_assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
+    const int compensation = lower_new_compensation(x, sum->many_terms, to, &x->before);
+    const bool by_rows = sum->state && sum->rescale >= 0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
+    if (by_rows) rescale_sum(x, sum, compensation);
+    struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
+    s->rank = 2;
+    s->axes[0] = sum->axes[0];
+    s->axes[1] = sum->axes[1];
+    s->axis = sum->summed[0];
+    s->operands = 2;
+    s->operand[0] = lower_ref(x, &v->operand[rows]);
+    s->operand[1] = lower_ref(x, &v->operand[1 - rows]);
+    if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
+    if (sum->streamed && !sum->state) s->where = v->where;
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, to), sum->streamed && !sum->one_tile ? FOLD_SUM : FOLD_SET, NULL, compensation};
+}
+
+/* A tile with what the maximum was before the keys at hand. */
+static int keep_old_maximum(struct lowering *x, const struct sum *sum)
+{
+    const int old = lower_new_tile(x, "old_max", sum->rank, sum->axes);
+    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
+    s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
+    return old;
+}
+
+/* The factor that moves sums from the old maximum to the new one. */
+static void make_rescale(struct lowering *x, const struct sum *sum, int old)
+{
+    sum->own->rescale = lower_new_tile(x, "rescale", sum->rank, sum->axes);
+    const struct expr *change = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, sum->own->rescale, FOLD_SET, expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
+    s->operand[s->operands++] = loops_ref(x->l, old);
+    s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
+}
+
+/* The statement that folds the operands into the tile. The axes of the sum are inside those of the result, so that a sum can stay in a register, but the
+   lanes last: those of the result, or of the keys where the result has no sequence. */
+static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
+{
+    const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
+    int nest[MAX_RANK], outer = sum->state || sum->rank == 0 ? sum->rank : sum->rank - 1;
+    for (int k = 0; k < outer; k++) nest[k] = sum->axes[k];
+    for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
+    if (outer < sum->rank) nest[outer + sum->count] = sum->axes[outer];
+    const struct expr *first = expr_leaf(x->m, EXPR_OPERAND, 0);
+    struct stmt *s = lower_assign(x, sum->at, sum->count + sum->rank, nest, sum->own->array, sum->maximum ? FOLD_MAX : FOLD_SUM, first);
     s->assign[0].compensation = compensation;
-    const struct value *from = &x->g->value[v->operand[0].of];
-    if (x->lowered[v->operand[0].of].inlined) {
+    const bool inlined = x->lowered[v->operand[0].of].inlined;
+    const struct value *reads = inlined ? from : v;
+    s->operands = reads->operands;
+    for (int k = 0; k < reads->operands; k++) s->operand[k] = lower_ref(x, &reads->operand[k]);
+    if (inlined)
         s->assign[0].expr = from->expr;
-        s->operands = from->operands;
-        for (int k = 0; k < from->operands; k++) s->operand[k] = lower_ref(x, &from->operand[k]);
-    } else {
-        s->operands = v->operands;
-        for (int k = 0; k < v->operands; k++) s->operand[k] = lower_ref(x, &v->operand[k]);
-        if (v->operands == 2) s->assign[0].expr = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        if (v->operands == 2 && v->where && !state) s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
+    else if (v->operands == 2) {
+        s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+        if (v->where && !sum->state) s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
     }
-    if (old >= 0) {
-        x->lowered[number].rescale = lower_new_tile(x, "rescale", rank, axes);
-        const struct expr *change = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        s = lower_assign(x, at, rank, axes, x->lowered[number].rescale, FOLD_SET, expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
-        s->operand[s->operands++] = loops_ref(x->l, old);
-        s->operand[s->operands++] = loops_ref(x->l, to);
-    }
+}
+
+static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
+{
+    const struct value *v = sum->v;
+    const int to = sum->own->array;
+    lower_set_constant(x, sum->streamed ? &x->before : sum->at, to, v->op == GRAPH_REDUCE ? v->init : 0);
+    const int old = running ? keep_old_maximum(x, sum) : -1;
+    for (int k = 0; k < v->operands && sum->streamed; k++) apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
+    const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, &x->before);
+    if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
+    fold_terms(x, sum, compensation);
+    if (running) make_rescale(x, sum, old);
+}
+
+static void lower_sum(struct lowering *x, int number)
+{
+    const struct sum sum = describe_sum(x, number);
+    sum.own->array = new_sum_tile(x, &sum);
+    const int rows = operand_of_rows(x, &sum);
+    if (rows >= 0)
+        lower_dot(x, &sum, rows);
+    else
+        lower_fold(x, &sum, sum.maximum && sum.own->running && !sum.one_tile);
 }
 
 void lower_array(struct lowering *x, int number, enum array_kind kind)
