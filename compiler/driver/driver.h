@@ -53,9 +53,12 @@ const struct target *unit_target_here(const struct unit *p);
 /* What the kernel runs on target t for so many keys; NULL: it was not made for that. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
+/* What a knob changes: the loops, and with them their cost, or only how the emitter prints them. */
+enum knob_changes { KNOB_LOOPS, KNOB_PRINT };
 struct knob_row {
     const char *name, *says;
     int64_t low, high, multiple;
+    enum knob_changes changes;
     knob_function *about;
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 const struct knob_row knob_table[KNOBS] = {
-#define KNOB(name, low, high, multiple, says) {#name, says, low, high, multiple, knob_##name},
+#define KNOB(name, low, high, multiple, changes, says) {#name, says, low, high, multiple, KNOB_##changes, knob_##name},
 #include "../schedule/knobs.def"
 #undef KNOB
 };

@@ -4,12 +4,9 @@
 
 void pass_block(struct compilation *c)
 {
-    int64_t rows = schedule_knob(c, "rows", DEFAULT_ROWS);
-    if (rows > c->target->registers - 2) rows = c->target->registers - 2;
-    const int max = schedule_max_vectors(c->target, rows);
-    const int64_t vectors = schedule_knob(c, "vectors", max);
-    c->rows = (int)rows;
-    c->vectors = vectors < max ? (int)vectors : max;
+    const struct register_block block = schedule_block(c->target, c->schedule);
+    c->rows = block.rows;
+    c->vectors = block.vectors;
     c->unroll = (int)schedule_knob(c, "unroll", schedule_max_vectors(c->target, DEFAULT_ROWS));
 }
 

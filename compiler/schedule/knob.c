@@ -26,9 +26,23 @@ void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, cons
     for (int k = 0; k < count; k++) knob_add_value(knob, value[k]);
 }
 
+static int64_t value_set(const struct schedule *s, const char *name, int64_t otherwise)
+{
+    for (int k = 0; s && k < s->knobs; k++)
+        if (strcmp(s->knob[k].name, name) == 0) return s->knob[k].value;
+    return otherwise;
+}
+
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise)
 {
-    for (int k = 0; c->schedule && k < c->schedule->knobs; k++)
-        if (strcmp(c->schedule->knob[k].name, name) == 0) return c->schedule->knob[k].value;
-    return otherwise;
+    return value_set(c->schedule, name, otherwise);
+}
+
+struct register_block schedule_block(const struct target *t, const struct schedule *s)
+{
+    int64_t rows = value_set(s, "rows", DEFAULT_ROWS);
+    if (rows > t->registers - 2) rows = t->registers - 2;
+    const int max = schedule_max_vectors(t, rows);
+    const int64_t vectors = value_set(s, "vectors", max);
+    return (struct register_block){(int)rows, vectors < max ? (int)vectors : max};
 }

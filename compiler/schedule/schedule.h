@@ -54,12 +54,12 @@ typedef const char *knob_function(const struct knob_case *x, struct tune_knob *k
 
 enum {
     KNOBS = 0
-#define KNOB(name, low, high, multiple, says) +1
+#define KNOB(name, low, high, multiple, changes, says) +1
 #include "knobs.def"
 #undef KNOB
 };
 
-#define KNOB(name, low, high, multiple, says) knob_function knob_##name;
+#define KNOB(name, low, high, multiple, changes, says) knob_function knob_##name;
 #include "knobs.def"
 #undef KNOB
 
@@ -70,7 +70,12 @@ void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, cons
 
 enum { DEFAULT_ROWS = 6 };
 
-/* A block keeps its sums, a vector of each column and one number in registers. */
+/* The block of a product whose sums are in registers at a time: they, a vector of each column and one number have to fit. */
+struct register_block {
+    int rows, vectors;
+};
 int schedule_max_vectors(const struct target *t, int64_t rows);
+/* What a target gets of the block that a schedule sets, or does not set; NULL: there is no schedule. */
+struct register_block schedule_block(const struct target *t, const struct schedule *s);
 
 #endif

@@ -13,9 +13,12 @@ static const double MOVE = 3;      /* FLOPs that a core could do while an elemen
 static const double BROADCAST = 0.15; /* of a multiply-add: what a load beside it costs */
 static const double OUTSIDE = 0.25;   /* more work for every time that the tiles exceed that cache */
 
-double schedule_loads(int64_t rows, int64_t vectors)
+double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p)
 {
-    return 1 + BROADCAST * (double)(rows + vectors) * 4 / (double)(rows * vectors);
+    struct knob knob[MAX_KNOBS];
+    for (int k = 0; k < s->knobs; k++) knob[k] = (struct knob){.name = s->knob[k].name, .value = s->knob[k].value[p->at[k]]};
+    const struct register_block block = schedule_block(t, &(struct schedule){.knob = knob, .knobs = s->knobs});
+    return 1 + BROADCAST * (double)(block.rows + block.vectors) * 4 / (double)(block.rows * block.vectors);
 }
 
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document)

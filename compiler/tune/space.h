@@ -32,7 +32,7 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 /* Cycles that a call of the unit should take on one core of the target as its table has it: only to rank schedules by, and not measured, so that every
    search has the same order. */
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document);
-/* How much longer products take for the loads that a register block of so many rows and vectors needs; 1: none. */
-double schedule_loads(int64_t rows, int64_t vectors);
+/* How much longer products take for the loads that the point's register block needs on the target; 1: none. */
+double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p);
 
 #endif

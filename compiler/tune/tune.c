@@ -115,33 +115,18 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return cycles;
 }
 
-/* Knobs that only the printer of C reads: they change nothing that the model sees but loads, so the spec is compiled for few of the points. */
-static bool of_printer(const char *name)
-{
-    static const char *const names[] = {"rows", "vectors", "unroll", "together"};
-    bool found = false;
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++) found |= strcmp(name, names[n]) == 0;
-    return found;
-}
-
-static int64_t value_of(const struct tune_space *s, const struct tune_point *point, const char *name, int64_t otherwise)
-{
-    for (int k = 0; k < s->knobs; k++)
-        if (strcmp(s->knob[k].name, name) == 0) return s->knob[k].value[point->at[k]];
-    return otherwise;
-}
-
+/* The model sees nothing but loads of the knobs that only change how loops are printed, so the spec is compiled for few of the points. */
 static double expected(void *user, const struct tune_point *point)
 {
     struct tuning *t = user;
     struct tune_point base = *point;
     for (int k = 0; k < t->space.knobs; k++)
-        if (of_printer(t->space.knob[k].name)) base.at[k] = t->space.knob[k].default_at;
+        if (knob_table[knob_find_row(t->space.knob[k].name)].changes == KNOB_PRINT) base.at[k] = t->space.knob[k].default_at;
     const int64_t number = point_number(&t->space, &base);
     double cycles = number < t->expected_size ? t->expected[number] : 0;
     if (cycles == 0) cycles = compute_expected(t, &base);
     if (number < t->expected_size) t->expected[number] = cycles;
-    return cycles * schedule_loads(value_of(&t->space, point, "rows", 6), value_of(&t->space, point, "vectors", 4));
+    return cycles * point_loads(t->target, &t->space, point);
 }
 
 static bool stop(void *user)

@@ -52,11 +52,11 @@ static void test_values(void)
     CU_ASSERT_EQUAL(knob.value[2], 9);
 }
 
-static struct unit *unit_of(const char *text, int sets, const char *const *set)
+static struct unit *unit_for(const char *target, const char *text, int sets, const char *const *set)
 {
     char file[] = "/tmp/attnc_knobs_XXXXXX";
     const int handle = mkstemp(file);
-    struct options o = {.quiet = true, .set = set, .sets = sets, .targets = 1, .target = {target_find("x86-64-v4")}, .named_targets = true};
+    struct options o = {.quiet = true, .set = set, .sets = sets, .targets = 1, .target = {target_find(target)}, .named_targets = true};
     enum status status = STATUS_MACHINE;
     struct unit *p = NULL;
     if (handle >= 0 && write(handle, text, strlen(text)) == (ssize_t)strlen(text)) p = unit_make(file, &o, &status);
@@ -65,6 +65,11 @@ static struct unit *unit_of(const char *text, int sets, const char *const *set)
     CU_ASSERT_EQUAL_FATAL(status, STATUS_DONE);
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);
     return p;
+}
+
+static struct unit *unit_of(const char *text, int sets, const char *const *set)
+{
+    return unit_for("x86-64-v4", text, sets, set);
 }
 
 static const char soft[] = "name: soft\nsimilarity: softmax\nmask: causal\nshape: {head_dim: 64}\n";
@@ -143,6 +148,34 @@ static void test_space(void)
     CU_ASSERT_STRING_NOT_EQUAL(unit_source_hash(other), hash);
     unit_free(other);
     unit_free(same);
+    unit_free(p);
+}
+
+/* With 16 registers the block of 6 rows has 2 vectors, not the 4 of 32 registers, and more rows leave it fewer: a search of the rows alone expects of each
+   what the compiler makes of it. */
+static void test_registers(void)
+{
+    struct unit *p = unit_for("x86-64-v3", soft, 0, NULL);
+    const struct target *target = p->compilation[0]->target;
+    struct tune_space all, made = {.knobs = 2, .knob = {{.name = "rows", .values = 1}, {.name = "vectors", .values = 1}}};
+    knob_space(p, 4096, &all);
+    const struct tune_space rows = {.knobs = 1, .knob = {all.knob[find(&all, "rows")]}};
+    const struct tune_point only = {{0}};
+    double expected[MAX_KNOB_VALUES];
+    CU_ASSERT_EQUAL(target->registers, 16);
+    CU_ASSERT_EQUAL(default_of(&all, "vectors"), 2);
+    for (int v = 0; v < rows.knob[0].values; v++) {
+        const struct tune_point point = {{v}};
+        const char *set = arena_printf(p->arena, "schedule.rows=%lld", (long long)rows.knob[0].value[v]);
+        struct unit *q = unit_for("x86-64-v3", soft, 1, &set);
+        made.knob[0].value[0] = q->compilation[0]->rows;
+        made.knob[1].value[0] = q->compilation[0]->vectors;
+        expected[v] = point_loads(target, &rows, &point);
+        CU_ASSERT_EQUAL(expected[v], point_loads(target, &made, &only));
+        unit_free(q);
+    }
+    CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]); /* 4 rows of 3 vectors */
+    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 of 1 */
     unit_free(p);
 }
 
@@ -229,8 +262,8 @@ static void test_path(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"knobs/points", test_points}, {"knobs/values", test_values}, {"knobs/usual", test_default},
-                                             {"knobs/space", test_space},   {"knobs/entry", test_entry},   {"knobs/text", test_text},
-                                             {"knobs/path", test_path}};
+    static const struct unit_test tests[] = {
+        {"knobs/points", test_points},       {"knobs/values", test_values}, {"knobs/usual", test_default}, {"knobs/space", test_space},
+        {"knobs/registers", test_registers}, {"knobs/entry", test_entry},   {"knobs/text", test_text},     {"knobs/path", test_path}};
     return unit_tests_run("knobs", tests, sizeof tests / sizeof *tests);
 }
