@@ -67,6 +67,14 @@ static const struct emission *emission_of(const struct unit *p)
     return e;
 }
 
+/* In place of the spec's own; one without knobs leaves all to the compiler. */
+static void take_schedule(struct spec *spec, struct arena *arena, const struct schedule *s)
+{
+    spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
+    *spec->schedule = *s;
+    spec->schedules = s->knobs > 0;
+}
+
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -83,6 +91,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+    if (p->spec && o->schedule) take_schedule(p->spec, arena, o->schedule);
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
@@ -90,7 +99,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++) targets += target_versions(arena, o->target[t], p->spec->dtype, target + targets);
     struct diagnostics *of_schedule = d;
-    if (good && o->tuned) good = tuned_schedule(p, file, o, &of_schedule, status);
+    if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
     if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->color) > 0) good = false;

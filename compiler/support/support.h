@@ -24,6 +24,7 @@ int make_folders(const char *path, unsigned mode);
 void remove_folder(const char *path);
 /* SHA-256 in hexadecimal. */
 const char *hash_text(struct arena *arena, const char *data, size_t length);
+struct schedule;
 
 struct options {
     bool quiet, color, to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
@@ -46,6 +47,7 @@ struct options {
     uint64_t seed;
     const char *const *set;
     int sets;
+    const struct schedule *schedule; /* in place of the spec's own, as only a search asks for; NULL: there is none */
     const char *const *file; /* operands */
     int files;
 };

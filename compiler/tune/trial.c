@@ -112,14 +112,13 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point)
 {
-    struct options made = *o;
     const struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
-    const char **set = arena_alloc(arena, (size_t)(o->sets + 1 + space->knobs) * sizeof *set);
-    made.sets = 0;
-    for (int k = 0; k < o->sets; k++) set[made.sets++] = o->set[k];
-    set[made.sets++] = "schedule=~";
-    for (int k = 0; k < e.knobs; k++) set[made.sets++] = arena_printf(arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
-    made.set = set;
+    struct schedule *schedule = arena_alloc(arena, sizeof *schedule);
+    schedule->knob = arena_alloc(arena, MAX_KNOBS * sizeof *schedule->knob);
+    for (; schedule->knobs < e.knobs; schedule->knobs++)
+        schedule->knob[schedule->knobs] = (struct knob){.name = e.knob[schedule->knobs].name, .value = e.knob[schedule->knobs].value};
+    struct options made = *o;
+    made.schedule = schedule;
     return made;
 }
 
