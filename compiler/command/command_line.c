@@ -24,7 +24,7 @@ const struct command_row command_rows[COMMANDS] = {
 };
 
 const struct switch_row switch_rows[] = {
-#define OPTION(name, argument, value, commands, elsewhere, says) {name, argument, says, VALUE_##value, commands, elsewhere},
+#define OPTION(name, argument, value, to, commands, elsewhere, says) {name, argument, says, VALUE_##value, commands, elsewhere},
 #include "command_line.def"
 };
 const int switch_row_count = (int)(sizeof switch_rows / sizeof *switch_rows);

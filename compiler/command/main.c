@@ -172,13 +172,32 @@ static bool is_option(const char *argument, const char *name)
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
-/* --NAME, for standard output, or --NAME=FILE. */
-static bool file_or_output(const char *argument, const char *name, const char **value)
+/* Where options go that set one member of struct options, in the order of command_line.def. */
+static const struct destination {
+    enum { TO_OTHER, TO_FLAG, TO_WORD, TO_OUTPUT } kind;
+    size_t offset;
+} destinations[] = {
+#define OTHER {TO_OTHER, 0}
+#define FLAG(member) {TO_FLAG, offsetof(struct options, member)}
+#define WORD(member) {TO_WORD, offsetof(struct options, member)}
+#define OUTPUT_TO(member) {TO_OUTPUT, offsetof(struct options, member)} /* --NAME, for standard output, or --NAME=FILE */
+#define OPTION(name, argument, value, to, commands, elsewhere, says) to,
+#include "command_line.def"
+#undef OTHER
+#undef FLAG
+#undef WORD
+#undef OUTPUT_TO
+};
+
+/* The row of an option, other than --help and --version, which were found before; -1: there is none. */
+static int find_row(const char *argument)
 {
-    if (!is_option(argument, name)) return false;
-    const char *equals = strchr(argument, '=');
-    *value = equals ? equals + 1 : "-";
-    return true;
+    for (int k = 0; k < switch_row_count; k++) {
+        const struct switch_row *row = &switch_rows[k];
+        if (strcmp(row->name, "--help") == 0 || strcmp(row->name, "--version") == 0) continue;
+        if (destinations[k].kind == TO_FLAG ? strcmp(argument, row->name) == 0 : is_option(argument, row->name)) return k;
+    }
+    return -1;
 }
 
 /* Whether the option is one of this command, or does no harm there. */
@@ -201,25 +220,6 @@ static bool fits(const struct options *o, const char *argument, enum command_num
 static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set, const char **shape, const char **file)
 {
     const bool bench = command == COMMAND_bench;
-    static const struct {
-        const char *name;
-        size_t offset;
-    } text[] = {{"-o", offsetof(struct options, out_dir)},         {"--out", offsetof(struct options, out_dir)},
-                {"--in", offsetof(struct options, in_dir)},        {"-MF", offsetof(struct options, depfile_path)},
-                {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)},
-                {"--lengths", offsetof(struct options, lengths)},  {"--heads", offsetof(struct options, heads)},
-                {"--batch", offsetof(struct options, batch)},      {"--document", offsetof(struct options, document)},
-                {"--time", offsetof(struct options, time)},        {"--limit", offsetof(struct options, limit)},
-                {"--plot", offsetof(struct options, plot)},        {"--strategy", offsetof(struct options, strategy)},
-                {"--trials", offsetof(struct options, trials)},    {"--samples", offsetof(struct options, samples)},
-                {"--db", offsetof(struct options, database)},      {"--shard", offsetof(struct options, shard)},
-                {"--export", offsetof(struct options, export)},    {"--merge", offsetof(struct options, merge)},
-                {"--report", offsetof(struct options, report)},    {"--knobs", offsetof(struct options, knobs)}},
-      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},     {"-MD", offsetof(struct options, depfile)},
-                {"--outputs", offsetof(struct options, list_outputs)}, {"--passes", offsetof(struct options, show_passes)},
-                {"--machine", offsetof(struct options, machine)},      {"--standalone", offsetof(struct options, standalone)},
-                {"--tuned", offsetof(struct options, tuned)},          {"--quiet", offsetof(struct options, quiet)},
-                {"--resume", offsetof(struct options, resume)},        {"--query", offsetof(struct options, query)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
         const char *a = argument[k], *value;
@@ -232,27 +232,27 @@ static int parse(struct options *o, enum command_number command, int count, char
             continue;
         }
         if (!fits(o, a, command)) return STATUS_USAGE;
-        bool known = file_or_output(a, "--json", &o->json) || file_or_output(a, "--csv", &o->csv);
-        for (size_t f = 0; f < sizeof flag / sizeof *flag; f++)
-            if (strcmp(a, flag[f].name) == 0) known = *(bool *)((char *)o + flag[f].offset) = true;
-        for (size_t t = 0; t < sizeof text / sizeof *text && !known; t++) {
-            if (!is_option(a, text[t].name)) continue;
-            if (!(value = value_of(o, count, argument, &k, text[t].name))) return STATUS_USAGE;
-            memcpy((char *)o + text[t].offset, &value, sizeof value);
-            known = true;
-        }
-        if (known) continue;
-        uint64_t number;
-        const char *name = NULL;
-        for (int n = 0; n < switch_row_count; n++)
-            if (is_option(a, switch_rows[n].name)) name = switch_rows[n].name;
-        if (!name || strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
+        const int row = find_row(a);
+        if (row < 0) {
             complain(o, "there is no option '%s'", a);
             suggest(a, option_names());
             return STATUS_USAGE;
         }
-        if (!(value = value_of(o, count, argument, &k, name))) return STATUS_USAGE;
-        if (strcmp(name, "--emit") == 0) {
+        const char *name = switch_rows[row].name;
+        void *member = (char *)o + destinations[row].offset;
+        if (destinations[row].kind == TO_FLAG) {
+            *(bool *)member = true;
+            continue;
+        }
+        if (destinations[row].kind == TO_OUTPUT) {
+            const char *equals = strchr(a, '=');
+            value = equals ? equals + 1 : "-";
+        } else if (!(value = value_of(o, count, argument, &k, name)))
+            return STATUS_USAGE;
+        uint64_t number;
+        if (destinations[row].kind != TO_OTHER)
+            memcpy(member, &value, sizeof value);
+        else if (strcmp(name, "--emit") == 0) {
             o->emit = 0;
             if (!each(o, name, value, emit_item)) return STATUS_USAGE;
             o->python = o->emit & 1U << OUTPUT_py;
