@@ -56,7 +56,7 @@ static void say_point(const struct running *r, int point, const char *what)
 {
     const struct bench *b = r->b;
     const struct bench_point *p = &b->point[point];
-    if (b->o->quiet || (!r->live && what)) return;
+    if (b->o->console.quiet || (!r->live && what)) return;
     clear_line(r);
     fprintf(stderr, r->live ? "[%d/%d] " : "attnc: %d/%d: ", point + 1, b->points);
     fprintf(stderr, "length %lld, %lld head%s, %d thread%s", (long long)p->length, (long long)p->heads.heads, p->heads.heads == 1 ? "" : "s", p->threads,
@@ -321,7 +321,7 @@ static void warn_shaking(const struct bench *b)
             calls = fmax(calls, r->spread);
             peak = fmax(peak, r->peak_spread);
         }
-    if (b->o->quiet) return;
+    if (b->o->console.quiet) return;
     if (peak > SPREAD_MAX)
         fprintf(stderr, "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n", 100 * peak);
     if (shaking > 0)
@@ -351,11 +351,11 @@ static enum status load_all(struct running *r)
         complain(b->o, "this machine runs none of the targets; attnc bench without --target takes those that it can");
         return STATUS_INPUT;
     }
-    b->machine = machine_open(r->arena, b->o->quiet, &status);
-    if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, b->o))) status = STATUS_MACHINE;
+    b->machine = machine_open(r->arena, b->o->console.quiet, &status);
+    if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, &b->o->console))) status = STATUS_MACHINE;
     for (int s = 0; s < b->specs && status == STATUS_DONE; s++) {
         const struct unit *p = b->unit[s];
-        status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->quiet, &r->loaded[s]);
+        status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->console.quiet, &r->loaded[s]);
         for (int v = 0; v < p->graph->values; v++) b->ids |= p->graph->value[v].integers;
     }
     return status;
@@ -363,7 +363,7 @@ static enum status load_all(struct running *r)
 
 static enum status run(struct bench *b, struct arena *arena)
 {
-    struct running running = {.b = b, .arena = arena, .live = isatty(STDERR_FILENO) && !b->o->quiet}, *r = &running;
+    struct running running = {.b = b, .arena = arena, .live = isatty(STDERR_FILENO) && !b->o->console.quiet}, *r = &running;
     enum status status = load_all(r);
     if (status == STATUS_DONE) {
         make_points(b, arena);

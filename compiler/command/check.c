@@ -61,7 +61,7 @@ static void say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 
 
 static void say(const struct checking *c, const char *format, ...)
 {
-    if (c->o->quiet) return;
+    if (c->o->console.quiet) return;
     va_list arguments;
     va_start(arguments, format);
     vprintf(format, arguments);
@@ -352,7 +352,7 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
 static enum status check_kernel(struct checking *c)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(c->p->spec->name, unit_source_here(c->p, c->o), c->p->header.data, c->o->quiet, &loaded);
+    enum status status = kernel_load(c->p->spec->name, unit_source_here(c->p, c->o), c->p->header.data, c->o->console.quiet, &loaded);
     if (status != STATUS_DONE) return status;
     struct worst worst = {.share = 0};
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {

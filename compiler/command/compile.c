@@ -100,7 +100,7 @@ static enum status list_outputs(const struct options *o, const char *file)
     if (status == STATUS_DONE) {
         struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
         const struct spec *spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
-        if (diagnostics_flush(d, stderr, o->color) > 0 || !spec) status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
+        if (diagnostics_flush(d, stderr, o->console.color) > 0 || !spec) status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
             if (o->emit & 1U << k) printf("%s\n", output_path(arena, output_stem(arena, o, spec->name), k));
     }

@@ -327,7 +327,7 @@ static void explain(const struct unit *p, const struct costs *costs, const struc
     if (*spec->description) print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
     explain_algorithm(p);
     explain_pairs(p);
-    explain_costs(p, costs, o->quiet);
+    explain_costs(p, costs, o->console.quiet);
     explain_targets(p);
     explain_expressions(spec);
     explain_loops(p->compilation[0]);
@@ -346,9 +346,9 @@ int command_explain(const struct options *o)
     if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document)) return STATUS_USAGE;
     enum status worst = STATUS_DONE;
     struct arena *arena = arena_new();
-    if (o->machine) costs.machine = machine_open(arena, o->quiet, &worst);
+    if (o->machine) costs.machine = machine_open(arena, o->console.quiet, &worst);
     if (costs.machine && costs.threads == 0) costs.threads = machine_threads(costs.machine);
-    if (costs.machine && !(costs.compiler = compiler_version(arena, o))) worst = STATUS_MACHINE;
+    if (costs.machine && !(costs.compiler = compiler_version(arena, &o->console))) worst = STATUS_MACHINE;
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);

@@ -140,11 +140,11 @@ static bool color_value(struct options *o, const char *text)
 {
     const char *no = getenv("NO_COLOR");
     if (strcmp(text, "always") == 0)
-        o->color = true;
+        o->console.color = true;
     else if (strcmp(text, "never") == 0)
-        o->color = false;
+        o->console.color = false;
     else if (strcmp(text, "auto") == 0)
-        o->color = isatty(STDERR_FILENO) && !(no && *no);
+        o->console.color = isatty(STDERR_FILENO) && !(no && *no);
     else {
         complain(o, "--color takes auto, always or never, not '%s'", text);
         return false;

@@ -186,7 +186,7 @@ static void read_inputs(struct run *r)
         if (empty) {
             complain(r->options, "%s: shape %s has no elements", path, shape_text(r, 4, a->shape));
             failed(r, STATUS_INPUT);
-        } else if (!r->options->quiet) {
+        } else if (!r->options->console.quiet) {
             warn_not_finite(r, input_names[k], a);
         }
     }
@@ -317,7 +317,7 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         } else if (attn_npy_write(path, &out, message, sizeof message) != 0) {
             complain(o, "%s: %s", path, message);
             failed(r, STATUS_MACHINE);
-        } else if (!o->quiet) {
+        } else if (!o->console.quiet) {
             int threads = kernel_threads(loaded, p->threads);
             fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, out.shape), dtype_text(out.dtype), seconds < 1 ? 3 : 2,
                     seconds < 1 ? 1e3 * seconds : seconds, seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
@@ -330,7 +330,7 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
 static enum status run_unit(const struct options *o, struct unit *unit)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->quiet, &loaded);
+    enum status status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet, &loaded);
     if (status != STATUS_DONE) return status;
     struct run run = {.options = o, .arena = unit->arena, .kernel = loaded.kernel}, *r = &run;
     r->param = arena_alloc(r->arena, sizeof *r->param * (size_t)(r->kernel->params + 1));

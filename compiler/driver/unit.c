@@ -101,8 +101,8 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
-    if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
-    if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->color) > 0) good = false;
+    if (diagnostics_flush(d, stderr, o->console.color) > 0) good = false;
+    if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->console.color) > 0) good = false;
     text_free(&source);
     if (!good) {
         if (*status == STATUS_DONE) *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
@@ -119,10 +119,10 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
 
 void unit_warn(const struct unit *p, const struct options *o)
 {
-    if (o->quiet) return;
+    if (o->console.quiet) return;
     struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
     overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
-    diagnostics_flush(d, stderr, o->color);
+    diagnostics_flush(d, stderr, o->console.color);
 }
 
 /* The one target whose code is loaded here; NULL: all. */

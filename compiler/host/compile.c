@@ -25,7 +25,7 @@ struct words {
 /* One load, from the search for a compiler to the symbol. */
 struct job {
     struct arena *arena;
-    struct options options; /* for complain */
+    struct console console;
     const char *name, *source, *header, *symbol;
     struct words compiler, flags;
     struct folder cache; /* may be none */
@@ -129,7 +129,7 @@ static bool find_compiler(struct job *j)
     split(j->arena, own, c);
     if (c->count > 0) {
         const char *file = find_program(j->arena, c->word[0]);
-        if (!file) complain(&j->options, "no C compiler found: $ATTNC_CC is '%s', and there is no such program", own);
+        if (!file) console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', and there is no such program", own);
         c->word[0] = file;
         return file != NULL;
     }
@@ -142,8 +142,8 @@ static bool find_compiler(struct job *j)
     if (c->count > 0 && (c->word[0] = find_program(j->arena, c->word[0]))) return true;
     c->count = 1;
     if ((c->word[0] = find_program(j->arena, "cc"))) return true;
-    complain(
-        &j->options,
+    console_error(
+        &j->console,
         "no C compiler found: tried $ATTNC_CC (not set), clang, clang-19 to clang-14, $CC (%s%s%s) and cc; install clang or gcc, or name a compiler in $ATTNC_CC",
         usual && *usual ? "'" : "", usual && *usual ? usual : "not set", usual && *usual ? "'" : "");
     return false;
@@ -307,19 +307,19 @@ static bool put_file(const struct job *j, const char *file, const char *suffix, 
         saved = errno;
     }
     if (!out && made >= 0) close(made);
-    if (!written) complain(&j->options, "%s/%s: %s", j->build.path, name, strerror(saved));
+    if (!written) console_error(&j->console, "%s/%s: %s", j->build.path, name, strerror(saved));
     return written;
 }
 
 static bool open_build(struct job *j)
 {
     if (j->cache.fd >= 0 && !private_open(j->arena, &j->cache, &j->build)) {
-        mention(&j->options, "note", "compiled kernels are not kept: %s: %s", j->cache.path, strerror(errno));
+        console_mention(&j->console, "note", "compiled kernels are not kept: %s: %s", j->cache.path, strerror(errno));
         folder_close(&j->cache);
     }
     if (j->build.fd >= 0 || private_open(j->arena, &NO_FOLDER, &j->build)) return true;
     const char *where = getenv("TMPDIR");
-    complain(&j->options, "no folder to compile in: %s: %s", where && *where ? where : "/tmp", strerror(errno));
+    console_error(&j->console, "no folder to compile in: %s: %s", where && *where ? where : "/tmp", strerror(errno));
     return false;
 }
 
@@ -349,10 +349,10 @@ static void keep_source(struct job *j, int status, const char *command, const st
     else
         reason = arena_printf(j->arena, "ended with status %d", WEXITSTATUS(status));
     if (WIFSIGNALED(status) || strstr(log_text, strerror(ENOSPC))) {
-        complain(&j->options, "cannot compile '%s': %s %s", j->name, j->compiler.word[0], reason);
+        console_error(&j->console, "cannot compile '%s': %s %s", j->name, j->compiler.word[0], reason);
     } else if (!probe(j, false)) {
-        complain(&j->options, "cannot compile '%s': %s %s, and compiles nothing else either; name another compiler in $ATTNC_CC", j->name, j->compiler.word[0],
-                 reason);
+        console_error(&j->console, "cannot compile '%s': %s %s, and compiles nothing else either; name another compiler in $ATTNC_CC", j->name,
+                      j->compiler.word[0], reason);
     } else {
         const char *name = arena_printf(j->arena, "failed-%s", j->name), *place = j->build.path;
         static const char *const extra[] = {PROBE ".c", PROBE ".so", OPENMP_PROBE ".c", OPENMP_PROBE ".so"};
@@ -361,8 +361,8 @@ static void keep_source(struct job *j, int status, const char *command, const st
             remove_at(j->cache.fd, name);
             if (renameat(j->cache.fd, folder_name(&j->build), j->cache.fd, name) == 0) place = arena_printf(j->arena, "%s/%s", j->cache.path, name);
         }
-        complain(&j->options, "the C that attnc emitted for '%s' does not compile: %s %s; the source is kept in %s/%s.c", j->name, j->compiler.word[0], reason,
-                 place, j->name);
+        console_error(&j->console, "the C that attnc emitted for '%s' does not compile: %s %s; the source is kept in %s/%s.c", j->name, j->compiler.word[0],
+                      reason, place, j->name);
         folder_close(&j->build);
     }
     print_plain(stderr, arena_printf(j->arena, "%s\n%s%s", command, log_text, log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
@@ -377,20 +377,21 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     /* Asked only in doubt: where a kernel was once kept without OpenMP, or one does not compile with it. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe(j, true);
-    if (!j->options.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
+    if (!j->console.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
     if (j->openmp && !caught) {
         status = compile(j, j->name, true, &log, &command);
         if (status > 0 && !caught) j->openmp = probe(j, true);
     }
     if (!j->openmp && !caught) {
-        mention(&j->options, "note", "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",
-                j->compiler.word[0]);
+        console_mention(&j->console, "note",
+                        "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",
+                        j->compiler.word[0]);
         text_free(&log);
         if (load_cached(j, false, out)) return STATUS_DONE;
-        if (!j->options.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
+        if (!j->console.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
         status = compile(j, j->name, false, &log, &command);
     }
-    if (status == -1 && !caught) complain(&j->options, "cannot run %s: %s", j->compiler.word[0], strerror(errno));
+    if (status == -1 && !caught) console_error(&j->console, "cannot run %s: %s", j->compiler.word[0], strerror(errno));
     if (status > 0 && !caught) keep_source(j, status, command, &log);
     text_free(&log);
     if (status != 0 || caught) return STATUS_MACHINE;
@@ -400,19 +401,19 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     const int unsealed = errno;
     const char *error = load(j, &j->build, file, out);
     if (error) {
-        complain(&j->options, "cannot load the compiled kernel: %s", error);
+        console_error(&j->console, "cannot load the compiled kernel: %s", error);
         return STATUS_MACHINE;
     }
     /* kept once it is loaded: whoever trims the cache then takes nothing from us */
     if (j->cache.fd >= 0 && (!sealed || renameat(j->build.fd, file, j->cache.fd, file) != 0))
-        mention(&j->options, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file, strerror(sealed ? errno : unsealed));
+        console_mention(&j->console, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file, strerror(sealed ? errno : unsealed));
     if (j->cache.fd >= 0) cache_trim(&j->cache, j->limit);
     return STATUS_DONE;
 }
 
 enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out)
 {
-    struct job job = {.arena = arena_new(), .options = {.quiet = quiet}, .name = name, .source = source, .header = header, .symbol = symbol};
+    struct job job = {.arena = arena_new(), .console = {.quiet = quiet}, .name = name, .source = source, .header = header, .symbol = symbol};
     job.cache = job.build = NO_FOLDER;
     struct job *j = &job;
     enum status status = STATUS_MACHINE;
@@ -426,8 +427,8 @@ enum status code_load(const char *name, const char *source, const char *header, 
         status = STATUS_DONE;
         goto done;
     }
-    if (why) mention(&j->options, "note", "compiled kernels are not kept: %s", why);
-    if (bad) mention(&j->options, "note", "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken", bad);
+    if (why) console_mention(&j->console, "note", "compiled kernels are not kept: %s", why);
+    if (bad) console_mention(&j->console, "note", "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken", bad);
     struct guard guard;
     guard_begin(&guard);
     j->mask = &guard.mask;
@@ -441,9 +442,9 @@ done:
     return status;
 }
 
-const char *compiler_version(struct arena *arena, const struct options *o)
+const char *compiler_version(struct arena *arena, const struct console *c)
 {
-    struct job job = {.arena = arena, .options = *o}, *j = &job;
+    struct job job = {.arena = arena, .console = *c}, *j = &job;
     if (!find_compiler(j)) return NULL;
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
@@ -460,7 +461,7 @@ const char *compiler_version(struct arena *arena, const struct options *o)
     if (status == 0 && log.length > 0)
         line = arena_printf(arena, "%.*s", (int)strcspn(log.data, "\n"), log.data);
     else
-        complain(o, "%s --version says nothing", argument[0]);
+        console_error(c, "%s --version says nothing", argument[0]);
     text_free(&log);
     return line;
 }

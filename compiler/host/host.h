@@ -27,7 +27,7 @@ struct loaded_code {
 };
 
 /* The first line that the C compiler says of its version; NULL after a message. */
-const char *compiler_version(struct arena *arena, const struct options *o);
+const char *compiler_version(struct arena *arena, const struct console *c);
 struct attn_kernel;
 struct loaded_kernel {
     struct loaded_code code;

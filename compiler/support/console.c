@@ -23,12 +23,41 @@ void print_plain_line(FILE *out, const char *format, va_list arguments)
     arena_free(arena);
 }
 
-void mention(const struct options *o, const char *kind, const char *format, ...)
+void console_error_list(const struct console *c, const char *format, va_list arguments)
 {
-    if (o->quiet) return;
-    fprintf(stderr, *kind ? "attnc: %s: " : "attnc: ", kind);
+    fprintf(stderr, c->color ? "\033[1mattnc:\033[0m \033[1;31merror:\033[0m " : "attnc: error: ");
+    print_plain_line(stderr, format, arguments);
+}
+
+void console_error(const struct console *c, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
+    console_error_list(c, format, arguments);
+    va_end(arguments);
+}
+
+static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments) IR_PRINTF(3, 0);
+
+static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments)
+{
+    if (c->quiet) return;
+    fprintf(stderr, *kind ? "attnc: %s: " : "attnc: ", kind);
     print_plain_line(stderr, format, arguments);
+}
+
+void console_mention(const struct console *c, const char *kind, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    mention_list(c, kind, format, arguments);
+    va_end(arguments);
+}
+
+void mention(const struct options *o, const char *kind, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    mention_list(&o->console, kind, format, arguments);
     va_end(arguments);
 }

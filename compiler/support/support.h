@@ -26,8 +26,13 @@ void remove_folder(const char *path);
 const char *hash_text(struct arena *arena, const char *data, size_t length);
 struct schedule;
 
+/* What messages need to know: whether any but errors are wanted, and whether those may be in colour. */
+struct console {
+    bool quiet, color;
+};
 struct options {
-    bool quiet, color, to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
+    struct console console;
+    bool to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
     unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: units have no text */
     const struct target *target[MAX_TARGETS];
@@ -59,6 +64,10 @@ void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 /* `attnc: KIND: message`, or `attnc: message` where the kind is "", on standard error unless --quiet. Like all that is said, one line of plain text:
    what names and databases have of control characters is shown as `?`. (console.c) */
 void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
+/* The same, for what is called without options. */
+void console_error(const struct console *c, const char *format, ...) IR_PRINTF(2, 3);
+void console_mention(const struct console *c, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
+void console_error_list(const struct console *c, const char *format, va_list arguments) IR_PRINTF(2, 0);
 /* Text of other programs, which may be several lines; a line, and its end. */
 void print_plain(FILE *out, const char *text);
 void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);

@@ -135,8 +135,8 @@ static bool make_source(struct side *s, struct arena *arena, const struct trial_
 {
     enum status status;
     s->o = point_options(arena, r->o, r->space, point);
-    s->o.quiet = true;
-    s->o.color = false;
+    s->o.console.quiet = true;
+    s->o.console.color = false;
     s->o.emit = 0; /* not with the command that names the schedule */
     s->unit = unit_make(r->file, &s->o, &status);
     if (!s->unit) return false;
@@ -298,7 +298,7 @@ static void probe(int pipe, const void *user)
     const struct machine_request *r = user;
     struct arena *arena = arena_new();
     enum status status;
-    struct machine *machine = machine_open(arena, r->o->quiet, &status);
+    struct machine *machine = machine_open(arena, r->o->console.quiet, &status);
     if (!machine) return;
     struct message m = {.what = SAID_MACHINE, .speed = {.threads = r->threads ? r->threads : machine_threads(machine)}};
     m.speed.peak = machine_peak(machine, r->dtype, m.speed.threads, 0);

@@ -84,7 +84,7 @@ static void shape_text(const struct tune_shape *s, struct text *out)
 /* A line that is written over on a terminal; elsewhere a line when something is better than all before. */
 static void progress(const struct tuning *t, bool better)
 {
-    if (t->o->quiet || (!t->live && !better)) return;
+    if (t->o->console.quiet || (!t->live && !better)) return;
     struct text line = {0}, point = {0};
     shape_text(&t->request.shape[t->shape], &line);
     if (t->best.ratio < 1) point_text(&t->space, &t->best_point, &point);
@@ -452,7 +452,7 @@ static void say_unsteady(const struct tuning *t, const struct tune_run *run)
 static void say_peak_moved(struct tuning *t)
 {
     struct machine_speed now;
-    if (t->o->quiet || trial_interrupted() || !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now)) return;
+    if (t->o->console.quiet || trial_interrupted() || !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now)) return;
     if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
         mention(t->o, "warning",
                 "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
@@ -509,7 +509,7 @@ static enum status prepare(struct tuning *t)
     if (!trial_machine(t->o, t->unit->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
     for (int k = 0; k < t->request.shapes; k++)
         if (t->request.shape[k].threads == 0) t->request.shape[k].threads = t->speed.threads;
-    const char *compiler = compiler_version(t->arena, t->o);
+    const char *compiler = compiler_version(t->arena, &t->o->console);
     if (!compiler) return STATUS_MACHINE;
     t->experiment = (struct tune_experiment){.spec_name = t->unit->spec->name,
                                              .spec_hash = unit_source_hash(t->unit),
@@ -616,7 +616,7 @@ int command_tune(const struct options *o)
         t->o = o;
         t->file = o->files ? o->file[0] : NULL;
         t->arena = arena;
-        t->live = isatty(STDERR_FILENO) && !o->quiet;
+        t->live = isatty(STDERR_FILENO) && !o->console.quiet;
         if (consults)
             status = consult(o, &t->request, arena);
         else {

@@ -56,7 +56,7 @@ static struct unit *unit_for(const char *target, const char *text, int sets, con
 {
     char file[] = "/tmp/attnc_knobs_XXXXXX";
     const int handle = mkstemp(file);
-    struct options o = {.quiet = true, .set = set, .sets = sets, .targets = 1, .target = {target_find(target)}, .named_targets = true};
+    struct options o = {.console = {.quiet = true}, .set = set, .sets = sets, .targets = 1, .target = {target_find(target)}, .named_targets = true};
     enum status status = STATUS_MACHINE;
     struct unit *p = NULL;
     if (handle >= 0 && write(handle, text, strlen(text)) == (ssize_t)strlen(text)) p = unit_make(file, &o, &status);
