@@ -15,6 +15,7 @@ USAGE = {
     'no_arguments': ((), 2, ['--help']),
     'unknown_option': (('--tagret', 'native', 'soft.yaml'), 2, ['--tagret', "did you mean '--target'"]),
     'unknown_short_option': (('-x', 'soft.yaml'), 2, ['-x']),
+    'value_of_a_flag': (('soft.yaml', '--quiet=1'), 2, ["'--quiet=1'", "did you mean '--quiet'"]),
     'unknown_option_of_run': (('run', 'soft.yaml', '--inn', 'in', '--out', 'out'), 2, ['--inn', "'--in'"]),
     'option_without_value': (('soft.yaml', '-o'), 2, ['-o']),
     'long_option_without_value': (('soft.yaml', '--target'), 2, ['--target']),
