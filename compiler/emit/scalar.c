@@ -419,7 +419,11 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     for (int k = 0; k < n->s->rank && linear; k++) {
         int axis = n->s->axes[k];
         int64_t weight = f.weight[axis];
-        if (axis == n->lane || weight == 0) continue;
+        if (axis == n->lane) continue;
+        if (weight == 0) { /* where the axis occurs at all it cancels, as in j - (i + j) */
+            base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_int(x->m, 0));
+            continue;
+        }
         if (!emit_tiled(x, axis)) linear = false;
         base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_leaf(x->m, EXPR_LO, axis));
         if (emit_apart(x, axis)) weight *= x->stride[axis];
