@@ -250,7 +250,7 @@ static void add_rounding(const struct checking *c, const struct compilation *k, 
     const struct sample *s = &c->sample[sample];
     struct arena *arena = arena_new();
     double *low = arena_alloc(arena, (size_t)s->elements * sizeof *low), *high = arena_alloc(arena, (size_t)s->elements * sizeof *high);
-    for (int after = 0; after <= (pass != NULL); after++) {
+    for (int after = 0; after <= (pass ? 1 : 0); after++) {
         const int before = fegetround();
         fesetround(FE_DOWNWARD);
         const char *wrong = evaluate(c, k, after ? pass : NULL, sample, low);
