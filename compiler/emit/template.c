@@ -48,7 +48,7 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
 {
     while (*c == ' ') c++;
     const bool not = *c == '!';
-    c += not;
+    c += not ? 1 : 0;
     size_t n = 0;
     while (word_character(c[n])) n++;
     const struct template_value *v = n ? find(x->names, c, n) : NULL;

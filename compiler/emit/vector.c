@@ -119,7 +119,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     struct arena *arena = e->m->arena;
     struct pieces *all = pieces_new(arena);
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
-    for (int paired = 0; paired <= pairs; paired++) { /* a name takes the first value that there is for it */
+    for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) { /* a name takes the first value that there is for it */
         struct template x = {.arena = arena};
         set_product(&x, e, paired);
         set_all(&x, e);
