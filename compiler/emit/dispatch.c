@@ -84,7 +84,7 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
     }
 }
 
-void emit_choice(const struct emitted_file *e, struct template *t)
+void emit_choice(const struct emitted_file *e, struct template_names *t)
 {
     const bool phases = emit_any_in_phases(e->c, e->compilations), apart = emit_any_apart(e->c, e->compilations);
     bool used = true, any = false, certain = false;

@@ -54,7 +54,7 @@ const char *emit_array_shapes(const struct spec *spec, struct arena *arena)
 }
 
 /* What the words for arrays in emit/c/ stand for. */
-static void set_arrays(struct template *t, const char *stored)
+static void set_arrays(struct template_names *t, const char *stored)
 {
     const char *members = "", *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "";
     for (int a = 0; a < ARRAYS; a++) {
@@ -78,7 +78,7 @@ static void set_arrays(struct template *t, const char *stored)
 
 /* ---- parameters ---- */
 
-static void set_params(struct template *t, const struct compilation *c)
+static void set_params(struct template_names *t, const struct compilation *c)
 {
     const struct graph *g = c->source;
     const int params = emit_param_count(g);
@@ -116,10 +116,10 @@ static const char *lengths(const struct emitted_file *e, struct arena *arena)
     return from;
 }
 
-static struct template names_of(const struct emitted_file *e)
+static struct template_names names_of(const struct emitted_file *e)
 {
     const struct compilation *c = e->c[0];
-    struct template t = {.arena = c->graph->module->arena};
+    struct template_names t = {.arena = c->graph->module->arena};
     template_set(&t, "SPEC_", arena_printf(t.arena, "%s_", c->spec->name));
     template_set_number(&t, "HEAD_DIM", c->spec->head_dim);
     template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
@@ -134,14 +134,14 @@ static struct template names_of(const struct emitted_file *e)
 
 void emit_preamble(const struct emitted_file *e, struct text *out)
 {
-    const struct template t = names_of(e);
+    const struct template_names t = names_of(e);
     text_add(out, "%s", template_fill(&t, kernel_preamble));
 }
 
 void emit_entry_points(const struct emitted_file *e, struct text *out)
 {
     const struct compilation *c = e->c[0];
-    struct template t = names_of(e);
+    struct template_names t = names_of(e);
     struct text params = {0};
     emit_params_functions(c, &params);
     emit_choice(e, &t);

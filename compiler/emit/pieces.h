@@ -17,7 +17,7 @@ void pieces_print(const struct pieces *all, struct text *out);
 /* What names become, and their values in conditions. A name that begins with `_` is the end of names, one that ends with `_` their beginning; of several
    that fit the first counts. */
 enum { MAX_VALUES = 128 };
-struct template {
+struct template_names {
     struct arena *arena;
     struct template_value {
         const char *name, *text;
@@ -25,11 +25,11 @@ struct template {
     } value[MAX_VALUES];
     int values;
 };
-void template_set(struct template *t, const char *name, const char *text); /* and 1 in conditions */
-void template_set_number(struct template *t, const char *name, int64_t number);
+void template_set(struct template_names *t, const char *name, const char *text); /* and 1 in conditions */
+void template_set_number(struct template_names *t, const char *name, int64_t number);
 /* Lines, without the last end of one; the text is freed. */
-void template_set_text(struct template *t, const char *name, struct text *lines);
+void template_set_text(struct template_names *t, const char *name, struct text *lines);
 /* A file without the comment on top: names are replaced, and what `#if NAME`, `#if !NAME` or `#if NAME > number` leave out is gone. */
-const char *template_fill(const struct template *t, const char *file);
+const char *template_fill(const struct template_names *t, const char *file);
 
 #endif

@@ -145,9 +145,9 @@ struct emitted_file {
     const char *command;
 };
 
-struct template;
+struct template_names;
 /* What the function that chooses a version does; its words in emit/c/entry.c. */
-void emit_choice(const struct emitted_file *e, struct template *t);
+void emit_choice(const struct emitted_file *e, struct template_names *t);
 
 /* What kernels have above their code, and the entry points below it. */
 void emit_preamble(const struct emitted_file *e, struct text *out);

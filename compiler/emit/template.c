@@ -8,7 +8,7 @@
 enum { MAX_DEPTH = 16 };
 
 struct filling {
-    const struct template *names;
+    const struct template_names *names;
     struct text *out;
     bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH]; /* by depth of #if: its lines are taken; some branch was; the condition is ours */
     int depth;
@@ -30,7 +30,7 @@ static bool is_end(const char *name)
     return name[0] == '_';
 }
 
-static const struct template_value *find(const struct template *t, const char *word, size_t length)
+static const struct template_value *find(const struct template_names *t, const char *word, size_t length)
 {
     for (int k = 0; k < t->values; k++) {
         const struct template_value *v = &t->value[k];
@@ -47,15 +47,15 @@ static const struct template_value *find(const struct template *t, const char *w
 static bool condition(const struct filling *x, const char *c, bool *holds)
 {
     while (*c == ' ') c++;
-    const bool not = *c == '!';
-    c += not ? 1 : 0;
+    const bool negated = *c == '!';
+    c += negated ? 1 : 0;
     size_t n = 0;
     while (word_character(c[n])) n++;
     const struct template_value *v = n ? find(x->names, c, n) : NULL;
     if (!v || is_end(v->name) || is_beginning(v->name)) return false;
     c += n;
     while (*c == ' ') c++;
-    *holds = *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != not;
+    *holds = *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != negated;
     return true;
 }
 
@@ -132,24 +132,24 @@ static void fill_line(struct filling *x, const char *line, const char *end)
     text_append(x->out, "\n", 1);
 }
 
-void template_set(struct template *t, const char *name, const char *text)
+void template_set(struct template_names *t, const char *name, const char *text)
 {
     t->value[t->values++] = (struct template_value){name, text, 1};
 }
 
-void template_set_number(struct template *t, const char *name, int64_t number)
+void template_set_number(struct template_names *t, const char *name, int64_t number)
 {
     t->value[t->values++] = (struct template_value){name, arena_printf(t->arena, "%lld", (long long)number), number};
 }
 
-void template_set_text(struct template *t, const char *name, struct text *lines)
+void template_set_text(struct template_names *t, const char *name, struct text *lines)
 {
     while (lines->length && lines->data[lines->length - 1] == '\n') lines->data[--lines->length] = 0;
     template_set(t, name, arena_copy(t->arena, lines->data ? lines->data : ""));
     text_free(lines);
 }
 
-const char *template_fill(const struct template *t, const char *file)
+const char *template_fill(const struct template_names *t, const char *file)
 {
     struct text made = {0};
     struct filling x = {.names = t, .out = &made, .taken = {true}};

@@ -30,7 +30,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
-static void set_constants(struct template *x, bool f64, bool instructions)
+static void set_constants(struct template_names *x, bool f64, bool instructions)
 {
     static const struct {
         const char *name, *narrow, *wide;
@@ -50,7 +50,7 @@ static void set_constants(struct template *x, bool f64, bool instructions)
 }
 
 /* What is known of the target and the kernel. */
-static void set_all(struct template *x, const struct emitter *e)
+static void set_all(struct template_names *x, const struct emitter *e)
 {
     const struct target *target = e->c->target;
     const bool f64 = e->m->dtype == DTYPE_F64, dq = strstr(target->attribute, "avx512dq") != NULL;
@@ -84,7 +84,7 @@ static void set_all(struct template *x, const struct emitter *e)
 }
 
 /* What only the product of numbers, or of pairs of them, has. */
-static void set_product(struct template *x, const struct emitter *e, bool paired)
+static void set_product(struct template_names *x, const struct emitter *e, bool paired)
 {
     const bool f64 = e->m->dtype == DTYPE_F64;
     template_set_number(x, "PAIRED", paired);
@@ -120,7 +120,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     struct pieces *all = pieces_new(arena);
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
     for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) { /* a name takes the first value that there is for it */
-        struct template x = {.arena = arena};
+        struct template_names x = {.arena = arena};
         set_product(&x, e, paired);
         set_all(&x, e);
         if (!paired) pieces_add(all, template_fill(&x, kernel_vector), false);
