@@ -12,7 +12,7 @@ static const struct {
     const char *infix;
     enum expr_effort effort;
 } operation[EXPR_OPS] = {
-#define EXPR(name, text, arguments, result, infix, effort) {text, arguments, RESULT_##result, infix, EFFORT_##effort},
+#define EXPR(name, text, arguments, result, infix, effort, derivative) {text, arguments, RESULT_##result, infix, EFFORT_##effort},
 #include "expr.def"
 #undef EXPR
 };

@@ -89,7 +89,7 @@ struct axis {
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
 
 enum expr_op {
-#define EXPR(name, text, arguments, result, infix, effort) EXPR_##name,
+#define EXPR(name, text, arguments, result, infix, effort, derivative) EXPR_##name,
 #include "expr.def"
 #undef EXPR
     EXPR_OPS
@@ -181,6 +181,8 @@ const struct expr *expr_power(struct module *m, const struct expr *x, int64_t po
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
 /* The expression with operand k replaced by with[k]. */
 const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
+/* The derivative by a leaf, mostly an OPERAND; REAL 0 where the expression does not move with it. (expr_derivative.c) */
+const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
 bool expr_uses(const struct expr *e, const struct expr *leaf);
 bool expr_has(const struct expr *e, enum expr_op op);
 bool expr_is_real(const struct expr *e, double value); /* the constant `value`, of either type */

@@ -1,0 +1,150 @@
+/* Derivatives of scalar expressions. What each operation does to a derivative is its column of expr.def; here are the words that the column is
+   written in, which drop what is 0 and 1. A 0 is exact here, whatever it multiplies, for it says that nothing moves. */
+#include "ir.h"
+
+#include <math.h>
+
+struct derivation {
+    struct module *m;
+    const struct expr *leaf;
+    const struct expr **known; /* by the id of an expression: its derivative */
+};
+
+static const struct expr *real(struct module *m, double value)
+{
+    return expr_real(m, value);
+}
+
+static bool zero(const struct expr *x)
+{
+    return expr_is_real(x, 0);
+}
+
+static const struct expr *negated(struct module *m, const struct expr *x)
+{
+    if (x->op == EXPR_MUL && x->arg[1]->op == EXPR_REAL) return expr_make(m, EXPR_MUL, x->arg[0], real(m, -x->arg[1]->real), NULL);
+    return zero(x) ? x : expr_make(m, EXPR_NEG, x, NULL, NULL);
+}
+
+static const struct expr *plus(struct module *m, const struct expr *x, const struct expr *y)
+{
+    if (zero(x) || zero(y)) return zero(x) ? y : x;
+    if (y->op == EXPR_NEG) return expr_make(m, EXPR_SUB, x, y->arg[0], NULL);
+    return expr_make(m, EXPR_ADD, x, y, NULL);
+}
+
+static const struct expr *less(struct module *m, const struct expr *x, const struct expr *y)
+{
+    return zero(x) ? negated(m, y) : plus(m, x, negated(m, y));
+}
+
+/* Takes the constant factor off a product. */
+static const struct expr *without_constant(struct module *m, const struct expr *x, double *factor)
+{
+    if (x->op == EXPR_NEG) {
+        *factor = -*factor;
+        return without_constant(m, x->arg[0], factor);
+    }
+    if (x->op == EXPR_REAL || x->op == EXPR_INT) {
+        *factor *= x->op == EXPR_REAL ? x->real : (double)x->integer;
+        return real(m, 1);
+    }
+    if (x->op != EXPR_MUL || x->type != TYPE_REAL || x->arg[1]->op != EXPR_REAL) return x;
+    *factor *= x->arg[1]->real;
+    return x->arg[0];
+}
+
+static const struct expr *times(struct module *m, const struct expr *x, const struct expr *y)
+{
+    if (zero(x) || zero(y)) return real(m, 0);
+    double factor = 1;
+    x = without_constant(m, x, &factor);
+    y = without_constant(m, y, &factor);
+    const struct expr *product = expr_is_real(x, 1) ? y : expr_is_real(y, 1) ? x : expr_make(m, EXPR_MUL, x, y, NULL);
+    return factor == -1 && !expr_is_real(product, 1) ? negated(m, product) : expr_make(m, EXPR_MUL, product, real(m, factor), NULL);
+}
+
+static const struct expr *over(struct module *m, const struct expr *x, const struct expr *y)
+{
+    return zero(x) ? x : expr_make(m, EXPR_DIV, x, y, NULL);
+}
+
+static const struct expr *op(struct module *m, enum expr_op op, const struct expr *x, const struct expr *y)
+{
+    return expr_make(m, op, x, y, NULL);
+}
+
+/* e where the condition is known. */
+static const struct expr *where_known(struct module *m, const struct expr *e, const struct expr *c, bool holds)
+{
+    if (e->op == EXPR_SELECT && e->arg[0] == c) return where_known(m, e->arg[holds ? 1 : 2], c, holds);
+    if (e->op != EXPR_MUL && e->op != EXPR_NEG) return e;
+    const struct expr *a = where_known(m, e->arg[0], c, holds);
+    return e->op == EXPR_NEG ? negated(m, a) : times(m, a, where_known(m, e->arg[1], c, holds));
+}
+
+static const struct expr *choose(struct module *m, const struct expr *c, const struct expr *x, const struct expr *y)
+{
+    return expr_make(m, EXPR_SELECT, c, where_known(m, x, c, true), where_known(m, y, c, false));
+}
+
+/* b * a^(b - 1), which is 0 for a power of 0 even where a is 0. */
+static const struct expr *power_less_1(struct module *m, const struct expr *a, const struct expr *b)
+{
+    const struct expr *rest = expr_make(m, EXPR_SUB, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1), NULL);
+    const struct expr *e = times(m, b, op(m, EXPR_POW, a, rest)), *none = op(m, EXPR_EQ, b, b->type == TYPE_REAL ? real(m, 0) : expr_int(m, 0));
+    return expr_make(m, EXPR_SELECT, none, real(m, 0), e);
+}
+
+/* log(a), but 0 for a <= 0: a power of 0 does not move with b, and b of a power of less is a whole number that stays. */
+static const struct expr *logarithm(struct module *m, const struct expr *a)
+{
+    return expr_make(m, EXPR_SELECT, op(m, EXPR_LE, a, real(m, 0)), real(m, 0), op(m, EXPR_LOG, a, NULL));
+}
+
+/* The columns, with what stands for nothing left out where nothing needs it. */
+#define ZERO real(m, 0)
+#define HALF real(m, 0.5)
+#define ONE real(m, 1)
+#define TWO real(m, 2)
+#define LOG_2 real(m, log(2))
+#define NEGATED(x) negated(m, x)
+#define PLUS(x, y) plus(m, x, y)
+#define LESS(x, y) less(m, x, y)
+#define TIMES(x, y) times(m, x, y)
+#define OVER(x, y) over(m, x, y)
+#define BELOW(x, y) op(m, EXPR_LT, x, y)
+#define CHOOSE(c, x, y) choose(m, c, x, y)
+#define COSINE(x) op(m, EXPR_COS, x, NULL)
+#define SINE(x) op(m, EXPR_SIN, x, NULL)
+#define POWER_LESS_1(x, y) power_less_1(m, x, y)
+#define LOGARITHM(x) logarithm(m, x)
+
+static const struct expr *derive(struct derivation *x, const struct expr *e)
+{
+    struct module *m = x->m;
+    if (e == x->leaf) return ONE;
+    if (e->type != TYPE_REAL || expr_arity(e->op) == 0) return ZERO;
+    if (x->known[e->id]) return x->known[e->id];
+    const struct expr *const a = e->arg[0], *const b = e->arg[1], *d[3] = {NULL, NULL, NULL}, *result = ZERO;
+    bool moves = false;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        d[k] = derive(x, e->arg[k]);
+        moves |= !zero(d[k]);
+    }
+    const struct expr *const da = d[0], *const db = d[1], *const dc = d[2];
+    if (moves) switch (e->op) {
+#define EXPR(name, text, arguments, result_type, infix, effort, derivative) \
+    case EXPR_##name: result = derivative; break;
+#include "expr.def"
+#undef EXPR
+        case EXPR_OPS: break;
+        }
+    return x->known[e->id] = result;
+}
+
+const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf)
+{
+    struct derivation x = {m, leaf, arena_alloc(m->arena, (size_t)m->exprs * sizeof *x.known)};
+    return derive(&x, e);
+}
