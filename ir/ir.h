@@ -325,7 +325,7 @@ struct value {
     const double *data; /* TABLE */
 };
 
-enum { MAX_OUTPUTS = 64 };
+enum { MAX_OUTPUTS = 512 };
 struct graph {
     struct module *module;
     int values, capacity;

@@ -13,20 +13,19 @@
 
 /* ---- exponentials in products ---- */
 
-/* e * constant, with the constant pushed down to where it can merge with others. */
-static const struct expr *scaled(struct module *m, const struct expr *e, double by)
+const struct expr *expr_scaled(struct module *m, const struct expr *e, double by)
 {
     switch ((int)e->op) {
     case EXPR_ADD:
     case EXPR_SUB:
-        if (e->type == TYPE_REAL) return expr_make(m, e->op, scaled(m, e->arg[0], by), scaled(m, e->arg[1], by), NULL);
+        if (e->type == TYPE_REAL) return expr_make(m, e->op, expr_scaled(m, e->arg[0], by), expr_scaled(m, e->arg[1], by), NULL);
         break;
-    case EXPR_NEG: return expr_make(m, EXPR_NEG, scaled(m, e->arg[0], by), NULL, NULL);
+    case EXPR_NEG: return expr_make(m, EXPR_NEG, expr_scaled(m, e->arg[0], by), NULL, NULL);
     case EXPR_MUL:
         if (e->arg[1]->op == EXPR_REAL) return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
         /* slope * distance: into the factor that does not run along the lanes */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
-            return expr_make(m, EXPR_MUL, scaled(m, e->arg[0], by), e->arg[1], NULL);
+            return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
         break;
     default: break;
     }
@@ -51,18 +50,26 @@ static void split_exponentials(struct module *m, const struct expr *e, const str
         split_exponentials(m, e->arg[0], exponent, rest);
         split_exponentials(m, e->arg[1], exponent, rest);
     } else if (e->op == EXPR_EXP || e->op == EXPR_EXP2)
-        *exponent = joined(m, EXPR_ADD, *exponent, e->op == EXPR_EXP ? scaled(m, e->arg[0], 1 / log(2)) : e->arg[0]);
+        *exponent = joined(m, EXPR_ADD, *exponent, e->op == EXPR_EXP ? expr_scaled(m, e->arg[0], 1 / log(2)) : e->arg[0]);
     else
         *rest = joined(m, EXPR_MUL, *rest, e);
 }
 
-/* The exponent of a map's value, NULL when it has no exponential factor. */
+/* Whether an exponent is relative to the logarithm of its row's sum, which is computed or given: it is no larger than 0, or not by more than a weight is. */
+static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
+{
+    if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
+    const struct value *row = &g->value[v->operand[exponent->arg[1]->integer].of];
+    return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
+}
+
+/* The exponent of a map's value, NULL when it has no exponential factor that has to be made relative to something. */
 static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **rest)
 {
     const struct expr *exponent = NULL;
     *rest = NULL;
     if (g->value[v].op == GRAPH_MAP) split_exponentials(g->module, g->value[v].expr, &exponent, rest);
-    return exponent;
+    return exponent && is_normalised(g, &g->value[v], exponent) ? NULL : exponent;
 }
 
 /* ---- what the pass begins with: exponents are values of their own ---- */
@@ -228,7 +235,11 @@ static struct power scale(struct scaling *s, const struct expr *e)
     }
     const struct expr *exponent = NULL;
     if (relative) switch ((int)e->op) {
+        case EXPR_ABS:
         case EXPR_NEG: exponent = arg[0].exponent; break;
+        case EXPR_LOG: /* log(e * 2^x) = log(e) + x log 2 */
+            e = expr_make(s->m, EXPR_LOG, arg[0].e, NULL, NULL);
+            return (struct power){expr_make(s->m, EXPR_ADD, e, expr_scaled(s->m, arg[0].exponent, log(2)), NULL), NULL};
         case EXPR_ADD:
         case EXPR_SUB: exponent = agree(s, &arg[0], &arg[1]); break;
         case EXPR_MUL: exponent = joined(s->m, EXPR_ADD, arg[0].exponent, arg[1].exponent); break;

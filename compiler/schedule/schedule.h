@@ -20,6 +20,9 @@ struct compilation {
     unsigned features_used; /* of the target's, by the passes so far */
     int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
     bool linear;            /* asked for the linear form; else the quadratic one */
+    bool backward;          /* the program is to be that of the gradients */
+    bool saved;             /* and is given what the forward program, `forward` then, has left of the rows */
+    struct graph *forward;
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;          /* the chunks before a query's own that its state is of; 0: all */
     double near_keys;       /* keys that a query meets itself in the linear form */

@@ -68,7 +68,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify separate stabilise strength_reduce fold_scale tile lower residues bf16_pairs pack bound split fuse cancel allocate block; return ;;
+    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce fold_scale tile lower residues bf16_pairs pack bound split fuse cancel allocate block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --threads) return ;;

@@ -137,7 +137,7 @@ complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tu
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -o MT -x -d 'the target in the depfile, in place of the files written'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -l outputs -d 'names the files that it would write, one a line, and writes none'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -l passes -d 'lists the passes'
-complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate stabilise strength_reduce fold_scale tile lower residues bf16_pairs pack bound split fuse cancel allocate block' -d 'writes the IR after a pass to standard error'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate differentiate stabilise strength_reduce fold_scale tile lower residues bf16_pairs pack bound split fuse cancel allocate block' -d 'writes the IR after a pass to standard error'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_complete_directories)' -d 'where q.npy, k.npy, v.npy and the parameters are'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is made'
 complete -c attnc -n '__fish_seen_subcommand_from explain run check bench tune' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'

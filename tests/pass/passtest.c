@@ -1,7 +1,8 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# block: 16`,
    `# target: generic`, `# form: quadratic`. What is stored in bf16 is for the target that multiplies it.
-   Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. */
+   Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. With `differentiate` among
+   them the values after are the gradients of the value before, which central differences along a random direction must bear out. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -105,11 +106,14 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
     return t;
 }
 
-static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out, int64_t *count)
+/* With this array, if it is asked for, in the place of a random one of its name; and where the name is in `out`, that. */
+static const char *evaluate_with(struct arena *arena, const struct program *p, const struct problem_size *size, const struct tensor *instead, int insteads,
+                                 double **out, int64_t *count)
 {
     *count = 0;
     int given = 0, max = p->loops ? p->loops->arrays : p->graph->values;
-    struct tensor *in = arena_alloc(arena, (size_t)max * sizeof *in);
+    struct tensor *in = arena_alloc(arena, (size_t)(max + insteads) * sizeof *in);
+    for (; given < insteads; given++) in[given] = instead[given]; /* the first of a name counts */
     for (int k = 0; k < max; k++) {
         const struct array *a = p->loops ? &p->loops->array[k] : NULL;
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
@@ -124,6 +128,61 @@ static const char *evaluate(struct arena *arena, const struct program *p, const 
     }
     *out = arena_alloc(arena, (size_t)*count * sizeof **out);
     return p->loops ? loops_eval(p->loops, size, in, given, *out) : graph_eval(p->graph, size, in, given, *out);
+}
+
+static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out, int64_t *count)
+{
+    return evaluate_with(arena, p, size, NULL, 0, out, count);
+}
+
+/* The sum of the output of `p` times that of `dout`, with the array moved by so many steps along a random direction. */
+static double moved(struct arena *arena, const struct program *p, const struct problem_size *size, struct tensor array, int64_t count, double step,
+                    const double *dout)
+{
+    const struct tensor direction = random_tensor(arena, "direction", count);
+    double *at = arena_alloc(arena, (size_t)count * sizeof *at), *out, sum = 0;
+    int64_t outputs = 0;
+    for (int64_t k = 0; k < count; k++) at[k] = array.data[k] + step * direction.data[k];
+    array.data = at;
+    if (evaluate_with(arena, p, size, &array, 1, &out, &outputs)) return NAN;
+    for (int64_t k = 0; k < outputs; k++) sum += out[k] * dout[k];
+    return sum;
+}
+
+/* NULL, or which output of `after` is no gradient of `before`. */
+static const char *compare_gradients(struct arena *arena, const struct program *before, const struct program *after)
+{
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        const struct problem_size *s = &sizes[n];
+        double *out, *got;
+        int64_t count = 0, all = 0;
+        const char *wrong = evaluate(arena, before, s, &out, &count);
+        const struct tensor dout = random_tensor(arena, "dout", count), given[] = {{"out", out}};
+        if (!wrong) wrong = evaluate_with(arena, after, s, given, 1, &got, &all);
+        if (wrong) return wrong;
+        for (int o = 0; o < after->graph->outputs; o++) {
+            const struct value *v = &after->graph->value[after->graph->output[o].value];
+            const char *name = after->graph->output[o].name + 1;
+            int64_t elements_of = elements(after->graph->module, v->rank, v->axes, s);
+            const struct tensor array = random_tensor(arena, name, elements_of), direction = random_tensor(arena, "direction", elements_of);
+            double along = 0, size = 0, slope[2];
+            for (int64_t k = 0; k < elements_of; k++) {
+                along += got[k] * direction.data[k];
+                size += fabs(got[k] * direction.data[k]);
+            }
+            got += elements_of;
+            for (int k = 0; k < 2; k++) {
+                double step = k ? 5e-4 : 1e-3;
+                slope[k] = (moved(arena, before, s, array, elements_of, step, dout.data) - moved(arena, before, s, array, elements_of, -step, dout.data)) /
+                           (2 * step);
+            }
+            double wanted = (4 * slope[1] - slope[0]) / 3;
+            if (!(fabs(along - wanted) <= 1e-6 * fmax(size, 1)))
+                return arena_printf(arena, "with %lld queries and %lld keys, d%s along a direction is %.12g; the difference is %.12g", (long long)s->n_q,
+                                    (long long)s->n_k, name, along, wanted);
+        }
+    }
+    return NULL;
 }
 
 /* NULL, or how the value of `after` differs from that of `before`. */
@@ -190,7 +249,10 @@ static int run_file(struct arena *arena, const char *file)
     const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"), *target = directive(arena, text, "target");
     const char *block = directive(arena, text, "block"), *form = directive(arena, text, "form");
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
-    struct compilation c = {.spec = &spec, .linear = !form || !strstr(form, "quadratic"), .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
+    struct compilation c = {.spec = &spec,
+                            .linear = !form || !strstr(form, "quadratic"),
+                            .backward = names && strstr(names, "differentiate"),
+                            .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
     const struct target *version[MAX_VERSIONS];
@@ -210,7 +272,7 @@ static int run_file(struct arena *arena, const char *file)
     struct text out = {NULL, 0, 0};
     print(&after, &out);
     wrong = reads_back(arena, out.data);
-    if (!wrong) wrong = compare(arena, &before, &after);
+    if (!wrong) wrong = (c.backward ? compare_gradients : compare)(arena, &before, &after);
     fputs(out.data, stdout);
     text_free(&out);
     return wrong ? failed(file, wrong) : 0;
