@@ -10,6 +10,7 @@ struct roles {
     int lane;   /* its last one, whose points are in the lanes: the queries of a row of the result */
     int stream; /* what is summed over, tile by tile: the keys */
     int chunk;  /* the chunks of a carried state */
+    uint32_t outer; /* what is summed over one by one around the stream, as bits: the heads that share the keys, for a result of keys */
 };
 /* Of the output of that number. Returns NULL, or why loops cannot be made for it. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);

@@ -19,7 +19,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
 {
     const struct value *result = &g->value[g->output[output].value];
     bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
-    *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1};
+    *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .outer = 0};
     for (int k = 0; k < result->rank; k++)
         if (run_time(g, result->axes[k])) out->lane = result->axes[k];
     mark(g, g->output[output].value, needed);
@@ -27,6 +27,10 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
         for (int k = 0; needed[v] && k < g->value[v].rank; k++) {
             int axis = g->value[v].axes[k];
             if (!run_time(g, axis) || value_has_axis(result, axis)) continue;
+            if (g->module->axis[axis].source != SIZE_CHUNKS && !axis_is_sequence(&g->module->axis[axis])) {
+                out->outer |= UINT32_C(1) << axis;
+                continue;
+            }
             int *role = g->module->axis[axis].source == SIZE_CHUNKS ? &out->chunk : &out->stream;
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;

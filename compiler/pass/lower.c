@@ -14,6 +14,14 @@
 
 /* ---- the whole ---- */
 
+/* Whether a value is another one for every turn of a loop around the one over keys. */
+static bool has_outer(const struct lowering *x, const struct value *v)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (x->outer >> v->axes[k] & 1) return true;
+    return false;
+}
+
 /* Finds the axes of the loops; false (reported) when there is more to sum over than one axis. */
 static bool find_axes(struct lowering *x)
 {
@@ -24,6 +32,7 @@ static bool find_axes(struct lowering *x)
     x->lane = roles.lane;
     x->stream = roles.stream;
     x->chunk = roles.chunk;
+    x->outer = roles.outer;
     x->prefix = x->chunk >= 0;
     return !wrong;
 }
@@ -40,7 +49,12 @@ static bool classify(struct lowering *x)
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         struct lowered_value *own = &x->lowered[v];
-        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = value_has_axis(value, x->stream);
+        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = value_has_axis(value, x->stream) || has_outer(x, value);
+        for (int k = 0; k < value->operands && sums && streams; k++)
+            if (ref_uses_axis(&value->operand[k], x->lane) && !value_has_axis(value, x->lane)) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a weight that depends on a sum over the lanes is not compiled yet");
+                return false;
+            }
         own->stage = streams ? INSIDE : BEFORE;
         if (sums && !streams && !value_has_axis(value, x->lane) && lower_has_stream(x, value)) {
             own->stage = STATE;
@@ -66,8 +80,8 @@ static bool classify(struct lowering *x)
     return true;
 }
 
-/* One output of a graph that has no other, to *at. */
-static void lower_output(struct compilation *c, const struct graph *g, struct stmt **at)
+/* All outputs of a graph, which have the same roles, to *at. */
+static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
     struct lowering lowering = {.c = c, .g = g, .m = g->module, .l = c->loops, .lane = -1, .stream = -1, .chunk = -1, .ring = -1}, *x = &lowering;
@@ -81,6 +95,14 @@ static void lower_output(struct compilation *c, const struct graph *g, struct st
         if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
     }
+    const char *what = x->prefix && !x->last       ? "a state of the chunks after a query's own"
+                       : states && x->outer        ? "a state that sums over heads"
+                       : x->outer && x->stream < 0 ? "a sum over heads or batches alone"
+                                                   : NULL;
+    if (what) {
+        diagnostics_error(c->diagnostics, (struct position){0, 0}, "%s is not compiled yet", what);
+        return;
+    }
     if (states) {
         if (!x->prefix)
             x->chunk = module_axis(x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes), SIZE_CHUNKS,
@@ -91,20 +113,37 @@ static void lower_output(struct compilation *c, const struct graph *g, struct st
     lower_query_loops(x, &at, (bool[MAX_AXES]){false}, true, lower_query_body(x));
 }
 
-/* Each output has loops of its own, in its own roles, and computes again what it shares with others. */
+/* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
+static bool same_loops(const struct graph *g, int a, int b)
+{
+    struct roles of[2];
+    const struct value *v[2] = {&g->value[g->output[a].value], &g->value[g->output[b].value]};
+    if (roles_of(g, a, &of[0]) || roles_of(g, b, &of[1])) return false;
+    if (of[0].lane != of[1].lane || of[0].stream != of[1].stream || of[0].chunk != of[1].chunk || of[0].outer != of[1].outer) return false;
+    for (int k = 0; k < 2; k++)
+        for (int r = 0; r < v[k]->rank; r++)
+            if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r])) return false;
+    return true;
+}
+
+/* Outputs with the same roles share their loops; others have loops of their own, and compute again what they share. */
 void pass_lower(struct compilation *c)
 {
-    c->loops = loops_new(c->graph->module);
-    for (int o = 0; o < c->graph->outputs; o++) {
-        struct graph *g = c->graph;
-        if (g->outputs > 1) {
-            g = graph_copy(g);
-            g->output[0] = g->output[o];
-            g->outputs = 1;
-            graph_sweep(g);
+    const struct graph *all = c->graph;
+    bool done[MAX_OUTPUTS] = {false};
+    c->loops = loops_new(all->module);
+    for (int o = 0; o < all->outputs; o++) {
+        struct graph *g = graph_copy(all);
+        g->outputs = 0;
+        for (int p = o; p < all->outputs; p++) {
+            if (done[p] || (p > o && !same_loops(all, o, p))) continue;
+            g->output[g->outputs++] = all->output[p];
+            done[p] = true;
         }
+        if (!g->outputs) continue;
+        if (g->outputs < all->outputs) graph_sweep(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
-        lower_output(c, g, end);
+        lower_outputs(c, g, end);
     }
 }

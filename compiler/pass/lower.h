@@ -27,6 +27,7 @@ struct lowering {
     int output;       /* the value that is lowered */
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
+    uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
     bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
     const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
     int ring;         /* the axis of recent chunks, or -1 */

@@ -60,18 +60,28 @@ struct stmt *lower_query_body(struct lowering *x)
     x->inside = inside;
     x->end = after;
     const struct expr *region = lower_values(x, AFTER);
-    const struct value *out = &x->g->value[x->output];
-    struct stmt *copy = lower_append(x, &x->end, LOOPS_COPY); /* the result leaves its tile */
-    struct array a = {.kind = ARRAY_OUTPUT, .name = x->g->output[0].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
-    for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
-    int output = loops_array(x->l, a);
-    copy->rank = lower_tile_axes(x, out, copy->axes);
-    copy->operands = 1;
-    copy->operand[0] = loops_ref(x->l, x->lowered[x->output].array);
-    copy->assigns = 1;
-    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    for (int o = 0; o < x->g->outputs; o++) { /* the results leave their tiles */
+        const int v = x->g->output[o].value;
+        const struct value *out = &x->g->value[v];
+        struct stmt *copy = lower_append(x, &x->end, LOOPS_COPY);
+        struct array a = {.kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
+        for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
+        int output = loops_array(x->l, a);
+        copy->rank = lower_tile_axes(x, out, copy->axes);
+        copy->operands = 1;
+        copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
+        copy->assigns = 1;
+        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    }
     if (*inside) {
-        struct stmt *loop = lower_loop_over(x, &x->before, x->stream, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
+        const struct expr *zero = expr_int(x->m, 0);
+        struct stmt **body, ***nest = &x->before;
+        for (int a = 0; a < x->m->axes; a++) {
+            if (!(x->outer >> a & 1)) continue;
+            body = &lower_loop_over(x, nest, a, zero, expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
+            nest = &body;
+        }
+        struct stmt *loop = lower_loop_over(x, nest, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
         loop->where = region;
         loop->body = *inside;
     }

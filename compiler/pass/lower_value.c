@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The axes that the operands run over and v does not. */
+/* The axes that the operands run over and v does not, but for those that have loops of their own. */
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
     for (int a = 0; a < x->m->axes; a++) {
         bool used = false;
         for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], a);
-        if (used && !value_has_axis(v, a)) axes[rank++] = a;
+        if (used && !value_has_axis(v, a) && !(x->outer >> a & 1)) axes[rank++] = a;
     }
     return rank;
 }
