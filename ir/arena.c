@@ -1,4 +1,5 @@
-/* Memory that lives as long as one job: blocks that are handed out front to back and freed together. And strings that grow. */
+/* Memory that lives as long as one job: blocks that are handed out front to back and freed together. And strings that
+   grow. */
 #include "ir.h"
 
 #include <stdlib.h>

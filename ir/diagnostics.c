@@ -166,7 +166,8 @@ static void put_line(const struct diagnostics *d, struct position at, FILE *out,
 /* ---- output ---- */
 
 /* A note at the place of its error does not show the line again. */
-static void put_message(const struct diagnostics *d, const struct message *m, const struct message *note_of, FILE *out, bool color)
+static void put_message(const struct diagnostics *d, const struct message *m, const struct message *note_of, FILE *out,
+                        bool color)
 {
     const bool note = note_of;
     const char *const bold = color ? "\033[1m" : "", *const plain = color ? "\033[0m" : "";
@@ -207,7 +208,8 @@ int diagnostics_flush(struct diagnostics *d, FILE *out, bool color)
         for (const struct message *n = sorted[i]->notes; n; n = n->next) put_message(d, n, sorted[i], out, color);
     }
     if (count > MAX_ERRORS) {
-        const struct message more = {.text = arena_printf(d->arena, "errors that are not shown: %d", count - MAX_ERRORS)};
+        const struct message more = {
+            .text = arena_printf(d->arena, "errors that are not shown: %d", count - MAX_ERRORS)};
         put_message(d, &more, sorted[0], out, color);
     }
     d->errors = d->messages = 0;
@@ -236,7 +238,8 @@ static int edits(const char *a, int n, const char *b, int m)
             int best = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
             if (above[j] + 1 < best) best = above[j] + 1;
             if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) &&
+                before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             now[j] = best;
         }

@@ -1,4 +1,5 @@
-/* Numbers drawn at random: for a, `count` distinct ones of a range that begins at 0, by a hash of the seed, a and the number of the try. */
+/* Numbers drawn at random: for a, `count` distinct ones of a range that begins at 0, by a hash of the seed, a and the
+   number of the try. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -12,8 +13,8 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* As many are drawn as there are, unless there are more than `count`: then tries t = 0, 1, … until so many differ. Every try that is new before the
-   last counts, so b is drawn when a try gives b before `count` others have. */
+/* As many are drawn as there are, unless there are more than `count`: then tries t = 0, 1, … until so many differ.
+   Every try that is new before the last counts, so b is drawn when a try gives b before `count` others have. */
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among)
 {
     if (draw->upto) among = a < INT64_MAX ? a + 1 : a;

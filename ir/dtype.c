@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const char *const names[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "f16", [DTYPE_F64] = "f64", [DTYPE_I32] = "i32"};
+static const char *const names[] = {
+    [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "f16", [DTYPE_F64] = "f64", [DTYPE_I32] = "i32"};
 
 const char *dtype_name(enum dtype dtype)
 {

@@ -12,7 +12,8 @@ static const struct {
     const char *infix;
     enum expr_effort effort;
 } operation[EXPR_OPS] = {
-#define EXPR(name, text, arguments, result, infix, effort, derivative) {text, arguments, RESULT_##result, infix, EFFORT_##effort},
+#define EXPR(name, text, arguments, result, infix, effort, derivative) \
+    {text, arguments, RESULT_##result, infix, EFFORT_##effort},
 #include "expr.def"
 #undef EXPR
 };
@@ -89,8 +90,9 @@ enum expr_effort expr_effort(enum expr_op op)
 
 static bool same(const struct expr *a, const struct expr *b)
 {
-    return a->op == b->op && a->type == b->type && a->integer == b->integer && a->draw == b->draw && a->name == b->name &&
-           memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
+    return a->op == b->op && a->type == b->type && a->integer == b->integer && a->draw == b->draw &&
+           a->name == b->name && memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->arg[0] == b->arg[0] &&
+           a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
 }
 
 const struct expr *expr_intern(struct module *m, struct expr e)
@@ -98,7 +100,8 @@ const struct expr *expr_intern(struct module *m, struct expr e)
     uint64_t hash = (uint64_t)e.op * 31 + (uint64_t)e.integer, bits;
     memcpy(&bits, &e.real, sizeof bits);
     hash = (hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
-    for (int k = 0; k < 3; k++) hash = (hash ^ (e.arg[k] ? (uint64_t)e.arg[k]->id + 1 : 0)) * UINT64_C(0x9E3779B97F4A7C15);
+    for (int k = 0; k < 3; k++)
+        hash = (hash ^ (e.arg[k] ? (uint64_t)e.arg[k]->id + 1 : 0)) * UINT64_C(0x9E3779B97F4A7C15);
     struct expr **chain = &m->table[hash >> 52];
     for (struct expr *known = *chain; known; known = known->next)
         if (same(known, &e)) return known;
@@ -123,7 +126,8 @@ const struct expr *expr_int(struct module *m, int64_t value)
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number)
 {
     if (op == EXPR_SIZE && m->axis[number].source == SIZE_CONSTANT) return expr_int(m, m->axis[number].extent);
-    return expr_intern(m, (struct expr){.op = op, .type = op == EXPR_OPERAND ? TYPE_REAL : TYPE_INT, .integer = number});
+    return expr_intern(m,
+                       (struct expr){.op = op, .type = op == EXPR_OPERAND ? TYPE_REAL : TYPE_INT, .integer = number});
 }
 
 /* ---- building, folding what is constant ---- */
@@ -150,7 +154,8 @@ static bool offset(const struct expr *e)
 }
 
 /* The simpler expression that op(a, b, c) is, or NULL. A variable real is taken to be finite. */
-static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b, const struct expr *c)
+static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
+                                   const struct expr *c)
 {
     bool integers = a->type != TYPE_REAL && (!b || b->type != TYPE_REAL);
     switch (op) {
@@ -162,20 +167,25 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         /* constants gather at the end of a sum of integers */
         if (integers && a->op == EXPR_INT) return expr_make(m, EXPR_ADD, b, a, NULL);
         if (integers && offset(a))
-            return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
+            return expr_make(m, EXPR_ADD,
+                             expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
                              b->op == EXPR_INT ? expr_make(m, EXPR_ADD, a->arg[1], b, NULL) : a->arg[1], NULL);
-        if (integers && offset(b)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a, b->arg[0], NULL), b->arg[1], NULL);
+        if (integers && offset(b))
+            return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a, b->arg[0], NULL), b->arg[1], NULL);
         if (integers && b->op == EXPR_NEG) return expr_make(m, EXPR_SUB, a, b->arg[0], NULL);
         if (integers && a->op == EXPR_NEG && b->op != EXPR_INT) return expr_make(m, EXPR_SUB, b, a->arg[0], NULL);
         return NULL;
     case EXPR_SUB:
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;
         if (integers && a == b) return expr_int(m, 0);
-        if (integers && b->op == EXPR_INT && b->integer != INT64_MIN) return expr_make(m, EXPR_ADD, a, expr_int(m, -b->integer), NULL);
+        if (integers && b->op == EXPR_INT && b->integer != INT64_MIN)
+            return expr_make(m, EXPR_ADD, a, expr_int(m, -b->integer), NULL);
         if (integers && expr_is_real(a, 0)) return expr_make(m, EXPR_NEG, b, NULL, NULL);
         if (integers && b->op == EXPR_NEG) return expr_make(m, EXPR_ADD, a, b->arg[0], NULL);
-        if (integers && offset(a)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, a->arg[0], b, NULL), a->arg[1], NULL);
-        if (integers && offset(b)) return expr_make(m, EXPR_SUB, expr_make(m, EXPR_SUB, a, b->arg[0], NULL), b->arg[1], NULL);
+        if (integers && offset(a))
+            return expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, a->arg[0], b, NULL), a->arg[1], NULL);
+        if (integers && offset(b))
+            return expr_make(m, EXPR_SUB, expr_make(m, EXPR_SUB, a, b->arg[0], NULL), b->arg[1], NULL);
         if (infinite(a)) return a;
         if (infinite(b)) return expr_real(m, -b->real);
         return NULL;
@@ -183,14 +193,16 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (constant(a) && !constant(b)) return expr_make(m, EXPR_MUL, b, a, NULL);
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
         if (integers && expr_is_real(b, 0)) return b;
-        if (b->op == EXPR_REAL && isfinite(b->real) && a->op == EXPR_MUL && a->arg[1]->op == EXPR_REAL && a->type == TYPE_REAL)
+        if (b->op == EXPR_REAL && isfinite(b->real) && a->op == EXPR_MUL && a->arg[1]->op == EXPR_REAL &&
+            a->type == TYPE_REAL)
             return expr_make(m, EXPR_MUL, a->arg[0], expr_real(m, a->arg[1]->real * b->real), NULL);
         return NULL;
     case EXPR_DIV:
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
             int exponent; /* a power of two divides exactly by multiplication */
-            if (fabs(frexp(b->real, &exponent)) == 0.5) return expr_make(m, EXPR_MUL, a, expr_real(m, 1 / b->real), NULL);
+            if (fabs(frexp(b->real, &exponent)) == 0.5)
+                return expr_make(m, EXPR_MUL, a, expr_real(m, 1 / b->real), NULL);
         }
         return NULL;
     case EXPR_MOD:
@@ -219,7 +231,8 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_NEG:
         if (a->op == EXPR_NEG) return a->arg[0];
         if (integers && a->op == EXPR_SUB) return expr_make(m, EXPR_SUB, a->arg[1], a->arg[0], NULL);
-        if (integers && offset(a)) return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
+        if (integers && offset(a))
+            return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
         return NULL;
     case EXPR_POW: return expr_is_real(b, 1) ? a : NULL;
     case EXPR_REAL:
@@ -246,7 +259,8 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     return NULL;
 }
 
-const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b, const struct expr *c)
+const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
+                             const struct expr *c)
 {
     enum expr_type type = TYPE_REAL;
     switch (operation[op].result) {
@@ -262,7 +276,8 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
     struct expr e = {.op = op, .type = type, .arg = {a, b, c}};
     if (constant(a) && (!b || constant(b)) && (!c || constant(c))) {
         bool by_zero = (op == EXPR_DIV || op == EXPR_MOD || op == EXPR_FLOORMOD) && type == TYPE_INT && b->integer == 0;
-        if (!by_zero) return type == TYPE_REAL ? expr_real(m, expr_eval(&e, NULL)) : expr_int(m, expr_eval_int(&e, NULL));
+        if (!by_zero)
+            return type == TYPE_REAL ? expr_real(m, expr_eval(&e, NULL)) : expr_int(m, expr_eval_int(&e, NULL));
     }
     const struct expr *simpler = identity(m, op, a, b, c);
     return simpler ? simpler : expr_intern(m, e);
@@ -276,7 +291,8 @@ const struct expr *expr_power(struct module *m, const struct expr *x, int64_t po
     return power % 2 ? (power == 1 ? x : expr_make(m, EXPR_MUL, square, x, NULL)) : square;
 }
 
-static const struct expr *rebuild(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to, const struct expr *const *with)
+static const struct expr *rebuild(struct module *m, const struct expr *e, const struct expr *from,
+                                  const struct expr *to, const struct expr *const *with)
 {
     if (e == from) return to;
     if (with && e->op == EXPR_OPERAND) return with[e->integer];
@@ -341,7 +357,8 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env)
     /* Integers wrap, so that no expression a user writes is undefined. */
 #define I(x) expr_eval_int(x, env)
 #define U(x) ((uint64_t)expr_eval_int(x, env))
-#define COMPARE(operator) (a->type == TYPE_REAL || b->type == TYPE_REAL ? expr_eval(a, env) operator expr_eval(b, env) : I(a) operator I(b))
+#define COMPARE(operator) \
+    (a->type == TYPE_REAL || b->type == TYPE_REAL ? expr_eval(a, env) operator expr_eval(b, env) : I(a) operator I(b))
     switch (e->op) {
     case EXPR_INT: return e->integer;
     case EXPR_INDEX: return env->index[e->integer];
@@ -463,10 +480,12 @@ double expr_eval(const struct expr *e, const struct environment *env)
     return 0;
 }
 
-const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw)
+const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
+                              struct draw draw)
 {
     struct draw *known = m->draws;
-    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto)) known = known->next;
+    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto))
+        known = known->next;
     if (!known) {
         known = arena_alloc(m->arena, sizeof *known);
         *known = draw;
@@ -481,7 +500,8 @@ struct id_name {
     struct id_name *next;
 };
 
-const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to)
+const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b,
+                           const struct expr *x, const struct expr *to)
 {
     struct id_name *known = m->id_names;
     while (known && strcmp(known->name, name) != 0) known = known->next;
@@ -504,7 +524,8 @@ bool expr_reads_ids(const struct expr *e)
     return expr_has(e, EXPR_ID) || expr_has(e, EXPR_MIN_ID) || expr_has(e, EXPR_MAX_ID);
 }
 
-const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name), const void *program)
+const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
+                             const void *program)
 {
     if (!e) return NULL;
     const char *unknown = reads_here(e) && !known(program, e->name) ? e->name : NULL;
@@ -514,6 +535,7 @@ const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *pro
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND ||
-           op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
+    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_MOD ||
+           op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+           (op == EXPR_SELECT && argument == 0);
 }

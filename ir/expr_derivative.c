@@ -1,5 +1,6 @@
-/* Derivatives of scalar expressions. What each operation does to a derivative is its column of expr.def; here are the words that the column is
-   written in, which drop what is 0 and 1. A 0 is exact here, whatever it multiplies, for it says that nothing moves. */
+/* Derivatives of scalar expressions. What each operation does to a derivative is its column of expr.def; here are the
+   words that the column is written in, which drop what is 0 and 1. A 0 is exact here, whatever it multiplies, for it
+   says that nothing moves. */
 #include "ir.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static bool zero(const struct expr *x)
 
 static const struct expr *negated(struct module *m, const struct expr *x)
 {
-    if (x->op == EXPR_MUL && x->arg[1]->op == EXPR_REAL) return expr_make(m, EXPR_MUL, x->arg[0], real(m, -x->arg[1]->real), NULL);
+    if (x->op == EXPR_MUL && x->arg[1]->op == EXPR_REAL)
+        return expr_make(m, EXPR_MUL, x->arg[0], real(m, -x->arg[1]->real), NULL);
     return zero(x) ? x : expr_make(m, EXPR_NEG, x, NULL, NULL);
 }
 
@@ -61,7 +63,8 @@ static const struct expr *times(struct module *m, const struct expr *x, const st
     x = without_constant(m, x, &factor);
     y = without_constant(m, y, &factor);
     const struct expr *product = expr_is_real(x, 1) ? y : expr_is_real(y, 1) ? x : expr_make(m, EXPR_MUL, x, y, NULL);
-    return factor == -1 && !expr_is_real(product, 1) ? negated(m, product) : expr_make(m, EXPR_MUL, product, real(m, factor), NULL);
+    return factor == -1 && !expr_is_real(product, 1) ? negated(m, product)
+                                                     : expr_make(m, EXPR_MUL, product, real(m, factor), NULL);
 }
 
 static const struct expr *over(struct module *m, const struct expr *x, const struct expr *y)
@@ -92,11 +95,13 @@ static const struct expr *choose(struct module *m, const struct expr *c, const s
 static const struct expr *power_less_1(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *rest = expr_make(m, EXPR_SUB, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1), NULL);
-    const struct expr *e = times(m, b, op(m, EXPR_POW, a, rest)), *none = op(m, EXPR_EQ, b, b->type == TYPE_REAL ? real(m, 0) : expr_int(m, 0));
+    const struct expr *e = times(m, b, op(m, EXPR_POW, a, rest)),
+                      *none = op(m, EXPR_EQ, b, b->type == TYPE_REAL ? real(m, 0) : expr_int(m, 0));
     return expr_make(m, EXPR_SELECT, none, real(m, 0), e);
 }
 
-/* log(a), but 0 for a <= 0: a power of 0 does not move with b, and b of a power of less is a whole number that stays. */
+/* log(a), but 0 for a <= 0: a power of 0 does not move with b, and b of a power of less is a whole number that
+   stays. */
 static const struct expr *logarithm(struct module *m, const struct expr *a)
 {
     return expr_make(m, EXPR_SELECT, op(m, EXPR_LE, a, real(m, 0)), real(m, 0), op(m, EXPR_LOG, a, NULL));

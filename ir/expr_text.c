@@ -62,7 +62,8 @@ void ref_print(const struct module *m, const struct ref *r, referred_by *by, con
     text_add(out, "]");
 }
 
-void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by, const void *program, struct text *out)
+void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by,
+                const void *program, struct text *out)
 {
     if (e->op == EXPR_REAL)
         real_print(e->real, true, out);
@@ -83,7 +84,9 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
             if (k) text_add(out, ", ");
             expr_print(m, e->arg[k], operand, by, program, out);
         }
-        if (e->op == EXPR_DRAWN) text_add(out, ", %lld, %llu%s", (long long)e->draw->count, (unsigned long long)e->draw->seed, e->draw->upto ? ", upto" : "");
+        if (e->op == EXPR_DRAWN)
+            text_add(out, ", %lld, %llu%s", (long long)e->draw->count, (unsigned long long)e->draw->seed,
+                     e->draw->upto ? ", upto" : "");
         text_add(out, ")");
     }
 }
@@ -106,7 +109,8 @@ static int64_t constant_elements(const struct module *m, int rank, const int *ax
 {
     int64_t count = 1;
     for (int k = 0; k < rank; k++)
-        if (m->axis[axes[k]].source != SIZE_CONSTANT || __builtin_mul_overflow(count, m->axis[axes[k]].extent, &count)) return -1;
+        if (m->axis[axes[k]].source != SIZE_CONSTANT || __builtin_mul_overflow(count, m->axis[axes[k]].extent, &count))
+            return -1;
     return count;
 }
 
@@ -156,7 +160,9 @@ static size_t token_length(const char *p)
     }
     if (*p == '-') n = 1;
     if (!isdigit((unsigned char)p[n]) && p[n] != '.') return 1;
-    while (isalnum((unsigned char)p[n]) || p[n] == '.' || ((p[n] == '-' || p[n] == '+') && (p[n - 1] == 'e' || p[n - 1] == 'E'))) n++;
+    while (isalnum((unsigned char)p[n]) || p[n] == '.' ||
+           ((p[n] == '-' || p[n] == '+') && (p[n - 1] == 'e' || p[n - 1] == 'E')))
+        n++;
     return n;
 }
 
@@ -340,7 +346,8 @@ void reader_axis_lines(struct reader *r)
     struct module *m = r->module;
     while (reader_at(r, "axis")) {
         reader_next(r);
-        if (r->length && name_start(*r->token) && module_find_axis(m, token_copy(r, 0)) >= 0) reader_error(r, "there is an axis of that name already");
+        if (r->length && name_start(*r->token) && module_find_axis(m, token_copy(r, 0)) >= 0)
+            reader_error(r, "there is an axis of that name already");
         if (real_word(r)) reader_error(r, "an axis cannot have the name of a number");
         if (m->axes == MAX_AXES) reader_error(r, "there can be no more than %d axes", MAX_AXES);
         const char *name = reader_name(r, "the name of an axis");
@@ -371,7 +378,8 @@ int reader_axis(struct reader *r)
         const char *known[MAX_AXES + 1] = {NULL};
         for (int a = 0; a < r->module->axes; a++) known[a] = r->module->axis[a].name;
         const char *near = nearest_word(token_copy(r, 0), known);
-        reader_error(r, "there is no axis '%.*s'%s%s%s", (int)r->length, r->token, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        reader_error(r, "there is no axis '%.*s'%s%s%s", (int)r->length, r->token, near ? "; did you mean '" : "",
+                     near ? near : "", near ? "'?" : "");
         return 0;
     }
     reader_next(r);
@@ -462,7 +470,8 @@ static enum expr_op function(struct reader *r)
     }
     known[count] = NULL;
     const char *near = nearest_word(token_copy(r, 0), known);
-    reader_error(r, "there is no function '%.*s'%s%s%s", (int)r->length, r->token, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    reader_error(r, "there is no function '%.*s'%s%s%s", (int)r->length, r->token, near ? "; did you mean '" : "",
+                 near ? near : "", near ? "'?" : "");
     return EXPR_OPS;
 }
 
@@ -515,7 +524,8 @@ static const struct expr *call(struct reader *r)
         reader_expect(r, ")");
         return r->failed ? expr_int(m, 0) : expr_drawn(m, arg[0], arg[1], arg[2], draw);
     }
-    if (reader_at(r, ",")) reader_error(r, "%s takes %d argument%s", expr_name(op), expr_arity(op), expr_arity(op) == 1 ? "" : "s");
+    if (reader_at(r, ","))
+        reader_error(r, "%s takes %d argument%s", expr_name(op), expr_arity(op), expr_arity(op) == 1 ? "" : "s");
     reader_expect(r, ")");
     if (ids && !r->failed) return expr_id(m, op, name, arg[0], arg[1], arg[2]);
     return r->failed ? expr_int(m, 0) : expr_make(m, op, arg[0], arg[1], arg[2]);

@@ -27,9 +27,11 @@ static const char *leaf_check(struct module *m, const struct expr *e, const stru
         return NULL;
     }
     if (e->op == EXPR_REAL || e->op == EXPR_INT) return NULL;
-    if (e->integer < 0 || e->integer >= m->axes) return arena_printf(m->arena, "axis number %lld does not exist", (long long)e->integer);
+    if (e->integer < 0 || e->integer >= m->axes)
+        return arena_printf(m->arena, "axis number %lld does not exist", (long long)e->integer);
     const char *name = m->axis[e->integer].name;
-    if (e->op == EXPR_INDEX && !(allowed->index >> e->integer & 1)) return arena_printf(m->arena, "axis '%s' is not an axis here", name);
+    if (e->op == EXPR_INDEX && !(allowed->index >> e->integer & 1))
+        return arena_printf(m->arena, "axis '%s' is not an axis here", name);
     if ((e->op == EXPR_LO || e->op == EXPR_HI) && !allowed->ranges)
         return arena_printf(m->arena, "%s(%s) stands where there are no ranges", expr_name(e->op), name);
     return NULL;
@@ -38,15 +40,18 @@ static const char *leaf_check(struct module *m, const struct expr *e, const stru
 const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed)
 {
     if (!e) return "an expression is missing";
-    if ((int)e->op < 0 || e->op >= EXPR_OPS) return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
+    if ((int)e->op < 0 || e->op >= EXPR_OPS)
+        return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
     if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "it does not say what is drawn";
-    if ((e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) && !e->name) return "it does not say what ids it reads";
+    if ((e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) && !e->name)
+        return "it does not say what ids it reads";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {
         const char *wrong = expr_check(m, e->arg[k], allowed);
         if (wrong) return wrong;
-        if (expr_integer_only(e->op, k) && e->arg[k]->type == TYPE_REAL) return arena_printf(m->arena, "argument %d of %s is real", k + 1, expr_name(e->op));
+        if (expr_integer_only(e->op, k) && e->arg[k]->type == TYPE_REAL)
+            return arena_printf(m->arena, "argument %d of %s is real", k + 1, expr_name(e->op));
     }
     return NULL;
 }
@@ -80,7 +85,8 @@ const char *module_check(struct module *m)
         if (!name_is_plain(name) || strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)
             return arena_printf(m->arena, "'%s' cannot name an axis", name ? name : "");
         if (module_find_axis(m, name) != a) return arena_printf(m->arena, "two axes are called '%s'", name);
-        if (m->axis[a].source == SIZE_CONSTANT && m->axis[a].extent < 1) return arena_printf(m->arena, "axis '%s' has no positive extent", name);
+        if (m->axis[a].source == SIZE_CONSTANT && m->axis[a].extent < 1)
+            return arena_printf(m->arena, "axis '%s' has no positive extent", name);
     }
     return NULL;
 }
@@ -98,9 +104,11 @@ const char *ref_check(struct module *m, const struct ref *r, int rank, const int
         if (along < 0) continue;
         const struct axis *from = &m->axis[along], *to = &m->axis[axes[k]];
         if (from->source != to->source)
-            return arena_printf(m->arena, "subscript %d runs along '%s', which is not as long as '%s'", k + 1, from->name, to->name);
+            return arena_printf(m->arena, "subscript %d runs along '%s', which is not as long as '%s'", k + 1,
+                                from->name, to->name);
         if (from->source == SIZE_CONSTANT && from->extent > to->extent)
-            return arena_printf(m->arena, "subscript %d runs along '%s', which is longer than '%s'", k + 1, from->name, to->name);
+            return arena_printf(m->arena, "subscript %d runs along '%s', which is longer than '%s'", k + 1, from->name,
+                                to->name);
     }
     return NULL;
 }

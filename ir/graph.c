@@ -86,7 +86,8 @@ int graph_table(struct graph *g, const char *name, int rank, const int *axes, co
     return named(g, GRAPH_TABLE, name, rank, axes, data);
 }
 
-int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand, const struct expr *expr)
+int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand,
+              const struct expr *expr)
 {
     struct value v = graph_value(GRAPH_MAP, rank, axes);
     v.operands = operands;
@@ -105,7 +106,8 @@ int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, str
     return add(g, v);
 }
 
-int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a, const struct expr *where)
+int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a,
+                 const struct expr *where)
 {
     struct value v = graph_value(GRAPH_REDUCE, rank, axes);
     v.fold = fold;
@@ -203,9 +205,10 @@ void graph_sweep(struct graph *g)
 
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
-    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr ||
-        a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->keep != b->keep ||
-        a->data != b->data)
+    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->rank != b->rank ||
+        a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
+        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
+        a->keep != b->keep || a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     for (int k = 0; k < a->rank; k++)
@@ -236,12 +239,14 @@ bool graph_inline(struct graph *g, struct value *v, int at, const struct value *
     for (int k = 0; k < inner->operands; k++) {
         struct ref moved = inner->operand[k];
         for (int s = 0; s < moved.rank; s++)
-            for (int a = 0; a < inner->rank; a++) moved.sub[s] = expr_replace(m, moved.sub[s], expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+            for (int a = 0; a < inner->rank; a++)
+                moved.sub[s] = expr_replace(m, moved.sub[s], expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
         int number = graph_operand(&made, &moved);
         if (number < 0) return false;
         inside[k] = expr_leaf(m, EXPR_OPERAND, number);
     }
-    for (int a = 0; a < inner->rank; a++) body = expr_replace(m, body, expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+    for (int a = 0; a < inner->rank; a++)
+        body = expr_replace(m, body, expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
     body = expr_bind(m, body, inside);
     for (int k = 0; k < v->operands; k++) {
         int number = k == at ? 0 : graph_operand(&made, &v->operand[k]);

@@ -27,7 +27,9 @@ static void fail(struct evaluation *e, const char *message)
 
 static double *allocate(struct evaluation *e, int64_t elements)
 {
-    double *data = elements < 0 || (uint64_t)elements > SIZE_MAX / sizeof *data ? NULL : malloc(elements ? (size_t)elements * sizeof *data : 1);
+    double *data = elements < 0 || (uint64_t)elements > SIZE_MAX / sizeof *data
+                       ? NULL
+                       : malloc(elements ? (size_t)elements * sizeof *data : 1);
     if (!data) fail(e, "the interpreter ran out of memory");
     return data;
 }
@@ -71,17 +73,20 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
     uint32_t axes = ref_axes(r);
     for (int a = 0; a < e->module->axes && used < sizeof where; a++)
         if (axes >> a & 1)
-            used += (size_t)snprintf(where + used, sizeof where - used, "%s%s = %lld", used ? ", " : "", e->module->axis[a].name, (long long)e->index[a]);
+            used += (size_t)snprintf(where + used, sizeof where - used, "%s%s = %lld", used ? ", " : "",
+                                     e->module->axis[a].name, (long long)e->index[a]);
     fail(e, arena_printf(e->module->arena, "%%%d reads %%%d outside its extents at %s", number, r->of, where));
 }
 
 /* ---- map ---- */
 
-/* Does evaluating the expression here read one of the operands in `bad`? The branch that a select does not take is not read. */
+/* Does evaluating the expression here read one of the operands in `bad`? The branch that a select does not take is not
+   read. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
-    if (x->op == EXPR_SELECT) return reads(x->arg[0], bad, env) || reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], bad, env);
+    if (x->op == EXPR_SELECT)
+        return reads(x->arg[0], bad, env) || reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], bad, env);
     for (int k = 0; k < expr_arity(x->op); k++)
         if (reads(x->arg[k], bad, env)) return true;
     return false;
@@ -157,12 +162,13 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, region.stride);
     region.data = allocate(e, count);
-    for (int64_t n = 0; n < count && !e->error; n++, next_point(e, rank, axes)) region.data[n] = expr_eval_int(where, &env) != 0;
+    for (int64_t n = 0; n < count && !e->error; n++, next_point(e, rank, axes))
+        region.data[n] = expr_eval_int(where, &env) != 0;
     return region;
 }
 
-/* An operand over the axes its subscripts name: the value itself where they are plain, else a copy. Elements outside the value
-   may be named only outside the region, where nothing reads them. */
+/* An operand over the axes its subscripts name: the value itself where they are plain, else a copy. Elements outside
+   the value may be named only outside the region, where nothing reads them. */
 static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
 {
     struct dense operand = {.data = e->data[r->of]};
@@ -193,8 +199,8 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
 }
 
 /* The innermost loop: `count` terms, each pointer moving by its own step. */
-static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step, const double *b, int64_t b_step,
-                       const double *region, int64_t region_step)
+static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step,
+                       const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
     if (fold == FOLD_MAX) {
         for (int64_t n = 0; n < count; n++) {
@@ -249,7 +255,8 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     for (int k = 0; k < sums; k++)
         if (summed[k] != inner) axes[rank++] = summed[k];
 
-    int64_t count = elements(e, v->rank, v->axes), points = elements(e, rank, axes), run = inner < 0 ? 1 : e->size[inner];
+    int64_t count = elements(e, v->rank, v->axes), points = elements(e, rank, axes),
+            run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");
@@ -259,7 +266,8 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             for (int k = 0; k < rank; k++) at[p] += e->index[axes[k]] * part[p].stride[axes[k]];
             step[p] = inner < 0 ? 0 : part[p].stride[inner];
         }
-        fold_terms(fold, run, out + at[0], step[0], a->data + at[1], step[1], b->data + at[2], step[2], region->data + at[3], step[3]);
+        fold_terms(fold, run, out + at[0], step[0], a->data + at[1], step[1], b->data + at[2], step[2],
+                   region->data + at[3], step[3]);
     }
     memset(e->index, 0, sizeof e->index);
     for (int p = 1; p < 4; p++)
@@ -298,7 +306,8 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     if (e->ids.outside) fail(e, arena_printf(e->module->arena, "%%%d reads ids beyond the last key", number));
 }
 
-const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out)
+const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
+                       double *out)
 {
     struct evaluation e = {.graph = g, .module = g->module, .error = graph_verify(g)};
     if (e.error) return e.error;

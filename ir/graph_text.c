@@ -122,7 +122,9 @@ static void read_value(struct reader *r, struct graph *g)
     reader_expect(r, wanted);
     reader_expect(r, "=");
     enum graph_op made = op(r);
-    const char *name = made == GRAPH_INPUT || made == GRAPH_PARAM || made == GRAPH_TABLE ? reader_name(r, "the array's name") : NULL;
+    const char *name = made == GRAPH_INPUT || made == GRAPH_PARAM || made == GRAPH_TABLE
+                           ? reader_name(r, "the array's name")
+                           : NULL;
     enum origin origin = made == GRAPH_PARAM ? read_origin(r) : ORIGIN_LEARNED;
     bool integers = made == GRAPH_PARAM && origin == ORIGIN_LEARNED && reader_take(r, dtype_name(DTYPE_I32));
     enum fold fold = FOLD_SUM;

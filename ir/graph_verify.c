@@ -20,7 +20,8 @@ static uint32_t axis_bits(int rank, const int *axes)
 
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b)
 {
-    if (a->op != GRAPH_TABLE || b->op != GRAPH_TABLE || strcmp(a->name, b->name) != 0 || a->rank != b->rank) return false;
+    if (a->op != GRAPH_TABLE || b->op != GRAPH_TABLE || strcmp(a->name, b->name) != 0 || a->rank != b->rank)
+        return false;
     size_t count = 1;
     for (int k = 0; k < a->rank; k++) {
         if (a->axes[k] != b->axes[k]) return false;
@@ -34,7 +35,8 @@ static const char *constant_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
     for (int k = 0; k < v->rank; k++)
-        if (m->axis[v->axes[k]].source != SIZE_CONSTANT) return arena_printf(m->arena, "the extent of axis '%s' is not constant", m->axis[v->axes[k]].name);
+        if (m->axis[v->axes[k]].source != SIZE_CONSTANT)
+            return arena_printf(m->arena, "the extent of axis '%s' is not constant", m->axis[v->axes[k]].name);
     return NULL;
 }
 
@@ -48,8 +50,8 @@ static const char *named_check(const struct graph *g, int number)
     for (int u = 0; u < number; u++)
         if (g->value[u].name && strcmp(g->value[u].name, v->name) == 0 && !graph_same_table(g, &g->value[u], v))
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
-    if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank != 2 || m->axis[v->axes[0]].source != SIZE_BATCH ||
-                        m->axis[v->axes[1]].source != SIZE_N_K))
+    if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank != 2 ||
+                        m->axis[v->axes[0]].source != SIZE_BATCH || m->axis[v->axes[1]].source != SIZE_N_K))
         return "integers are a parameter over the batches and the keys";
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features have two axes";
     return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
@@ -70,9 +72,11 @@ static const char *online_check(const struct graph *g, int number)
     if (v->online < -1 || v->online >= number) return "the running maximum does not come before it";
     if (v->online < 0) return NULL;
     const struct value *maximum = &g->value[v->online];
-    if (maximum->op != GRAPH_REDUCE || maximum->fold != FOLD_MAX) return arena_printf(m->arena, "%%%d is not a maximum", v->online);
+    if (maximum->op != GRAPH_REDUCE || maximum->fold != FOLD_MAX)
+        return arena_printf(m->arena, "%%%d is not a maximum", v->online);
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM) return "a maximum is not relative to another";
-    if (axis_bits(maximum->rank, maximum->axes) & ~axis_bits(v->rank, v->axes)) return arena_printf(m->arena, "%%%d has axes that it lacks", v->online);
+    if (axis_bits(maximum->rank, maximum->axes) & ~axis_bits(v->rank, v->axes))
+        return arena_printf(m->arena, "%%%d has axes that it lacks", v->online);
     return NULL;
 }
 
@@ -95,7 +99,8 @@ static const char *fold_check(const struct graph *g, int number)
     const struct value *v = &g->value[number];
     struct module *m = g->module;
     if (v->expr) return "it has an expression";
-    if (v->operands != (v->op == GRAPH_CONTRACT ? 2 : 1)) return arena_printf(m->arena, "it has %d operands", v->operands);
+    if (v->operands != (v->op == GRAPH_CONTRACT ? 2 : 1))
+        return arena_printf(m->arena, "it has %d operands", v->operands);
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM && v->fold != FOLD_MAX) return "it is neither a sum nor a maximum";
     if (v->op == GRAPH_REDUCE && isnan(v->init)) return "it starts from no number";
     uint32_t result = axis_bits(v->rank, v->axes), domain = result, used = 0;
@@ -128,8 +133,10 @@ static const char *ids_check(const struct graph *g, const struct value *v)
     if (!unknown) unknown = expr_unknown_ids(v->where, has_ids, g);
     if (!unknown) unknown = expr_unknown_ids(v->keep, has_ids, g);
     for (int k = 0; k < v->operands; k++) {
-        for (int s = 0; s < v->operand[k].rank && !unknown; s++) unknown = expr_unknown_ids(v->operand[k].sub[s], has_ids, g);
-        if (g->value[v->operand[k].of].integers) return arena_printf(g->module->arena, "it reads the integers %%%d as numbers", v->operand[k].of);
+        for (int s = 0; s < v->operand[k].rank && !unknown; s++)
+            unknown = expr_unknown_ids(v->operand[k].sub[s], has_ids, g);
+        if (g->value[v->operand[k].of].integers)
+            return arena_printf(g->module->arena, "it reads the integers %%%d as numbers", v->operand[k].of);
     }
     return unknown ? arena_printf(g->module->arena, "there is no parameter '%s' of integers", unknown) : NULL;
 }
@@ -141,7 +148,8 @@ static const char *value_check(const struct graph *g, int number)
     if ((int)v->op < 0 || (int)v->op >= OPS) return "it has no operation";
     const char *wrong = axes_check(m, v->rank, v->axes);
     if (wrong) return wrong;
-    if ((int)v->origin < 0 || (int)v->origin >= ORIGINS || (v->op != GRAPH_PARAM && v->origin != ORIGIN_LEARNED)) return "it is not made from a seed";
+    if ((int)v->origin < 0 || (int)v->origin >= ORIGINS || (v->op != GRAPH_PARAM && v->origin != ORIGIN_LEARNED))
+        return "it is not made from a seed";
     if (v->operands < 0 || v->operands > MAX_OPERANDS) return "too many operands";
     struct allowed allowed = {.index = v->op == GRAPH_MAP ? axis_bits(v->rank, v->axes) : UINT32_MAX};
     for (int k = 0; k < v->operands; k++) {
@@ -175,7 +183,8 @@ const char *graph_verify(const struct graph *g)
     for (int o = 0; o < g->outputs; o++) {
         if (g->output[o].value < 0 || g->output[o].value >= g->values) return "the output is not a value of the graph";
         for (int u = 0; u < o; u++)
-            if (strcmp(g->output[o].name, g->output[u].name) == 0) return arena_printf(m->arena, "two outputs are called '%s'", g->output[o].name);
+            if (strcmp(g->output[o].name, g->output[u].name) == 0)
+                return arena_printf(m->arena, "two outputs are called '%s'", g->output[o].name);
     }
     return NULL;
 }

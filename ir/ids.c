@@ -1,4 +1,5 @@
-/* Integers that a region reads at run time, from parameters over batches and keys: what keys have in common with queries that see them. */
+/* Integers that a region reads at run time, from parameters over batches and keys: what keys have in common with
+   queries that see them. */
 #include "ir.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What programs are. Two representations over one set of scalar expressions:
-   the graph (tensor algebra over named axes) says what is computed, the loops (statements on tiles under loops over ranges of axes) say how.
-   Both print as text that reads back, have a verifier, and an interpreter in float64 that is the oracle for every pass and for emitted code.
-   This folder includes nothing of the others. */
+   the graph (tensor algebra over named axes) says what is computed, the loops (statements on tiles under loops over
+   ranges of axes) say how. Both print as text that reads back, have a verifier, and an interpreter in float64 that is
+   the oracle for every pass and for emitted code. This folder includes nothing of the others. */
 #ifndef ATTNC_IR_H
 #define ATTNC_IR_H
 
@@ -39,8 +39,8 @@ void text_free(struct text *text);
 size_t utf8_character(const char *s, size_t left);
 /* Whether a well-formed character is a control character. */
 bool utf8_control(const char *s, size_t length);
-/* Appends the text with `instead` for every control character but tabs (and newlines, where there may be several lines) and for what is not UTF-8.
-   All that others wrote goes through this on its way to a terminal or a page. */
+/* Appends the text with `instead` for every control character but tabs (and newlines, where there may be several lines)
+   and for what is not UTF-8. All that others wrote goes through this on its way to a terminal or a page. */
 enum plain_lines { PLAIN_LINE, PLAIN_LINES };
 void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
 
@@ -51,7 +51,8 @@ struct position {
 };
 
 struct diagnostics;
-/* `source` is the whole text of the file (it must outlive the object) and may be NULL. Messages are kept until diagnostics_flush. */
+/* `source` is the whole text of the file (it must outlive the object) and may be NULL. Messages are kept until
+   diagnostics_flush. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
 void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -114,11 +115,11 @@ struct expr {
     enum expr_type type;
     int id; /* order of making, from 0 */
     const struct expr *arg[3];
-    double real;     /* EXPR_REAL */
-    int64_t integer; /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
+    double real;             /* EXPR_REAL */
+    int64_t integer;         /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
     const char *name;        /* EXPR_ID, MIN_ID, MAX_ID: the parameter; once for the same name */
-    struct expr *next; /* the interning table's chain */
+    struct expr *next;       /* the interning table's chain */
 };
 
 /* What a graph and the loops made from it share: memory, axes, expressions. */
@@ -136,7 +137,7 @@ struct module {
 
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent); /* its number */
-int module_find_axis(const struct module *m, const char *name);                              /* or -1 */
+int module_find_axis(const struct module *m, const char *name);                               /* or -1 */
 bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
 
 int expr_arity(enum expr_op op);
@@ -148,19 +149,25 @@ enum expr_effort expr_effort(enum expr_op op);
 bool expr_takes(const struct expr *e, enum expr_effort effort);
 /* The one expression of the module that is like this. Only for what the builders below cannot make. */
 const struct expr *expr_intern(struct module *m, struct expr e);
-/* Builders fold constants and apply identities that hold for every finite value (x + 0, x * 1, select on a constant, …). */
+/* Builders fold constants and apply identities that hold for every finite value (x + 0, x * 1, select on a constant,
+   …). */
 const struct expr *expr_real(struct module *m, double value);
 const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
-const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b, const struct expr *c);
+const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
+                             const struct expr *c);
 /* Whether b is one of the numbers drawn for a out of 0 … among - 1. (draw.c) */
-const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw);
+const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
+                              struct draw draw);
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
-/* What EXPR_ID, MIN_ID and MAX_ID read: parameters of integers over batches and keys. `op` says which of the three; `to` is NULL for the first. (ids.c) */
-const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to);
+/* What EXPR_ID, MIN_ID and MAX_ID read: parameters of integers over batches and keys. `op` says which of the three;
+   `to` is NULL for the first. (ids.c) */
+const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b,
+                           const struct expr *x, const struct expr *to);
 bool expr_reads_ids(const struct expr *e);
 /* The name of a parameter that the expression reads ids from and that `known` does not know; NULL: there is none. */
-const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name), const void *program);
+const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
+                             const void *program);
 enum { MAX_IDS = 4 };
 struct ids {
     int arrays;
@@ -181,7 +188,8 @@ const struct expr *expr_power(struct module *m, const struct expr *x, int64_t po
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
 /* The expression with operand k replaced by with[k]. */
 const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
-/* The derivative by a leaf, mostly an OPERAND; REAL 0 where the expression does not move with it. (expr_derivative.c) */
+/* The derivative by a leaf, mostly an OPERAND; REAL 0 where the expression does not move with it.
+   (expr_derivative.c) */
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
 bool expr_uses(const struct expr *e, const struct expr *leaf);
 bool expr_has(const struct expr *e, enum expr_op op);
@@ -189,13 +197,13 @@ bool expr_is_real(const struct expr *e, double value); /* the constant `value`, 
 
 /* What the leaves stand for while an expression is evaluated. */
 struct environment {
-    const double *operand;      /* by number */
-    const int64_t *index;       /* by axis, as are the next three */
+    const double *operand; /* by number */
+    const int64_t *index;  /* by axis, as are the next three */
     const int64_t *size, *lo, *hi;
     struct ids *ids; /* NULL: none */
 };
-double expr_eval(const struct expr *e, const struct environment *env);          /* float64; a comparison gives 0 or 1 */
-int64_t expr_eval_int(const struct expr *e, const struct environment *env);     /* e->type must not be TYPE_REAL */
+double expr_eval(const struct expr *e, const struct environment *env);      /* float64; a comparison gives 0 or 1 */
+int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e->type must not be TYPE_REAL */
 
 /* ---- references: an element of a value or an array, for every point of the axes around it ---- */
 
@@ -225,9 +233,11 @@ void real_print(double value, bool visibly_real, struct text *out); /* the short
 void axes_print(const struct module *m, int rank, const int *axes, struct text *out);
 void ref_print(const struct module *m, const struct ref *r, referred_by *by, const void *program, struct text *out);
 /* `operand` is what EXPR_OPERAND numbers; it prints as the reference itself. */
-void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by, const void *program, struct text *out);
+void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by,
+                const void *program, struct text *out);
 
-/* A text being read. After an error, which is reported once, the token is the end of the text and every function returns something harmless. */
+/* A text being read. After an error, which is reported once, the token is the end of the text and every function
+   returns something harmless. */
 struct reader {
     struct module *module;
     struct diagnostics *diagnostics;
@@ -267,9 +277,9 @@ uint32_t expr_axes(const struct expr *e);
 uint32_t ref_axes(const struct ref *r);
 /* What an expression may hold where it stands. */
 struct allowed {
-    int operands;     /* EXPR_OPERAND below this */
-    uint32_t index;   /* INDEX of these axes */
-    bool ranges;      /* LO and HI */
+    int operands;   /* EXPR_OPERAND below this */
+    uint32_t index; /* INDEX of these axes */
+    bool ranges;    /* LO and HI */
 };
 /* These return what is wrong, as a message in the module's arena, or NULL. */
 const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed);
@@ -278,7 +288,7 @@ const char *axes_check(struct module *m, int rank, const int *axes);
 const char *module_check(struct module *m);
 /* A reference to something with these axes: rank, types, and sizes where they are known. */
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
-bool name_is_plain(const char *name);                   /* letters, digits, _ and . */
+bool name_is_plain(const char *name);                  /* letters, digits, _ and . */
 bool expr_integer_only(enum expr_op op, int argument); /* this argument of the operation may not be real */
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
@@ -311,16 +321,19 @@ struct value {
     int axes[MAX_RANK]; /* in order of storage */
     int operands;
     struct ref operand[MAX_OPERANDS];
-    const struct expr *expr;  /* MAP: EXPR_OPERAND k is operand k */
-    enum fold fold;           /* REDUCE: SUM or MAX */
-    double init;              /* REDUCE: what it starts from; the result of an empty region */
-    const struct expr *where; /* REDUCE, CONTRACT: the region of indices that takes part, a BOOL over INDEX and SIZE; NULL: all */
-    /* REDUCE, CONTRACT, or -1: the value, a running maximum over the same axes, relative to which the terms are expressed:
-       they carry the factor exp2(-maximum), so partial sums are rescaled by exp2(old - new) when it moves. A promise of the stabilise pass. */
+    const struct expr *expr; /* MAP: EXPR_OPERAND k is operand k */
+    enum fold fold;          /* REDUCE: SUM or MAX */
+    double init;             /* REDUCE: what it starts from; the result of an empty region */
+    /* REDUCE, CONTRACT: the region of indices that takes part, a BOOL over INDEX and SIZE; NULL: all */
+    const struct expr *where;
+    /* REDUCE, CONTRACT, or -1: the value, a running maximum over the same axes, relative to which the terms are
+       expressed: they carry the factor exp2(-maximum), so partial sums are rescaled by exp2(old - new) when it moves. A
+       promise of the stabilise pass. */
     int online;
-    /* REDUCE, CONTRACT over chunks, sums, or NULL: how the sum goes from one chunk to the next. The sum at chunk + 1 is `keep`, an expression over
-       INDEX of the value's axes and SIZE, times that at chunk, plus the terms, as they are at chunk + 1, of the keys that the region has there and
-       not at chunk. A promise of the separate pass about the sum over the region, which is the value. */
+    /* REDUCE, CONTRACT over chunks, sums, or NULL: how the sum goes from one chunk to the next. The sum at chunk + 1 is
+       `keep`, an expression over INDEX of the value's axes and SIZE, times that at chunk, plus the terms, as they are
+       at chunk + 1, of the keys that the region has there and not at chunk. A promise of the separate pass about the
+       sum over the region, which is the value. */
     const struct expr *keep;
     const double *data; /* TABLE */
 };
@@ -347,9 +360,11 @@ int graph_ids(struct graph *g, const char *name, int rank, const int *axes);
 /* A parameter that a seed can make; its axes are of constant extent. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
-int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand, const struct expr *expr);
+int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand,
+              const struct expr *expr);
 int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, struct ref b, const struct expr *where);
-int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a, const struct expr *where);
+int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a,
+                 const struct expr *where);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
 /* A reference to value v: subscript k is `axes[k]`'s index, or v's own axes when `axes` is NULL. */
@@ -366,7 +381,8 @@ int graph_uses(const struct graph *g, int v);
 bool graph_value_equal(const struct value *a, const struct value *b); /* of one module */
 /* The operand number that `r` has in v, added when it is new; -1 when v has no room. */
 int graph_operand(struct value *v, const struct ref *r);
-/* Operand `at` of map v is itself the map `inner`: writes inner's expression in its place. False when there is no room. */
+/* Operand `at` of map v is itself the map `inner`: writes inner's expression in its place. False when there is no
+   room. */
 bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner);
 
 /* Two tables of one name, over the same axes, with the same numbers: the only values that may share a name. */
@@ -387,8 +403,10 @@ struct problem_size {
     int64_t batch, kv_heads, members, n_q, n_k;
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
-/* Evaluates the outputs into out (float64, contiguous, one after the other). Every value is built whole. Returns NULL, or what is wrong (a missing array, no memory). */
-const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out);
+/* Evaluates the outputs into out (float64, contiguous, one after the other). Every value is built whole. Returns NULL,
+   or what is wrong (a missing array, no memory). */
+const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
+                       double *out);
 
 /* ---- the loops (loops.c, loops_text.c, loops_eval.c) ---- */
 
@@ -400,11 +418,15 @@ struct array {
     enum dtype dtype;
     int rank;
     int axes[MAX_RANK];
-    int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last is padded to whole vectors */
-    int64_t gap; /* TILE: elements that lie between a row of the last axis and the next */
-    bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products of pairs take them */
-    bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too: every chunk has a slot */
-    int64_t offset; /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
+    int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last
+                                 is padded to whole vectors */
+    int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
+    bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products
+                    of pairs take them */
+    bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too:
+                    every chunk has a slot */
+    int64_t
+        offset; /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data; /* TABLE */
 };
 
@@ -412,13 +434,13 @@ struct assign {
     struct ref to;
     enum fold fold; /* SET; SUM, MAX: combined with what stands there, over the nest's axes that `to` lacks */
     const struct expr *expr;
-    /* SUM: 1 + the array, a tile shaped like to's, that keeps what rounding left over and hands it to the next sum (Kahan); 0: none.
-       In exact arithmetic it stays 0, which is all the interpreter knows of it. */
+    /* SUM: 1 + the array, a tile shaped like to's, that keeps what rounding left over and hands it to the next sum
+       (Kahan); 0: none. In exact arithmetic it stays 0, which is all the interpreter knows of it. */
     int compensation;
 };
 
-/* The indices from <= x < to; where `drawn`, an EXPR_DRAWN, is not NULL only those for which it holds: what it draws for is over other axes, at some
-   point of their current ranges (FOR) or at all of them (IF). */
+/* The indices from <= x < to; where `drawn`, an EXPR_DRAWN, is not NULL only those for which it holds: what it draws
+   for is over other axes, at some point of their current ranges (FOR) or at all of them (IF). */
 struct range {
     const struct expr *from, *to, *drawn;
 };
@@ -427,30 +449,34 @@ struct stmt {
     int op; /* enum loops_op */
     struct stmt *next;
     struct stmt *body; /* FOR, IF */
-    /* FOR: ranges [x, min(x + step, to)) of `axis` for x = from, from + step, …; `where` is the region outside which the body does nothing.
-       Bounds are integer expressions in SIZE, LO, HI. With `ranges` it runs, in order, over the indices that are in one of them: where they overlap
-       or touch once, as one range.
-       IF: `where` in SIZE, LO, HI; or, NULL, that the current range of `axis` is not wholly in the union of the ranges. */
+    /* FOR: ranges [x, min(x + step, to)) of `axis` for x = from, from + step, …; `where` is the region outside which
+       the body does nothing. Bounds are integer expressions in SIZE, LO, HI. With `ranges` it runs, in order, over the
+       indices that are in one of them: where they overlap or touch once, as one range. IF: `where` in SIZE, LO, HI; or,
+       NULL, that the current range of `axis` is not wholly in the union of the ranges. */
     int axis;
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
-    /* FOR, period > 0: only the indices x for which floormod(x - phase, period) < run. `apart`: a range holds up to `step` of them that are `period` apart,
-       one residue after the other, and what is inside runs over these alone; else neighbours. */
+    /* FOR, period > 0: only the indices x for which floormod(x - phase, period) < run. `apart`: a range holds up to
+       `step` of them that are `period` apart, one residue after the other, and what is inside runs over these alone;
+       else neighbours. */
     int64_t period, run;
     const struct expr *phase; /* in SIZE, LO, HI */
     bool apart;
-    const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in all. DOT: below */
+    const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in
+                                all. DOT: below */
     int64_t step;
     bool parallel;
-    bool window; /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same axis, from LO to HI */
-    /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each seeing those before it.
-       DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum (FOLD_SET). `to` is [row axis, lane axis];
-            `row` lacks the lane axis, `lane` has it last and lacks the row axis; operand 0 is row, 1 is lane, 2, if there, the factor [lane axis].
-            Where `lane` is paired along `axis`, so is `row`, or it is stored in 16 bits with `axis` last.
-            `where`: pairs outside this region take no part. `lane` is 0 in them, so it matters only where `row` has an infinity or NaN. The current
-            ranges hold such pairs only if `when` holds, or `axis` is outside of `ranges` as for IF; with neither they always may.
-       COPY: assign[0].to = operand 0, over `axes`. */
+    bool window; /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same
+                    axis, from LO to HI */
+    /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each
+       seeing those before it. DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum
+       (FOLD_SET). `to` is [row axis, lane axis]; `row` lacks the lane axis, `lane` has it last and lacks the row axis;
+       operand 0 is row, 1 is lane, 2, if there, the factor [lane axis]. Where `lane` is paired along `axis`, so is
+       `row`, or it is stored in 16 bits with `axis` last. `where`: pairs outside this region take no part. `lane` is 0
+       in them, so it matters only where `row` has an infinity or NaN. The current ranges hold such pairs only if `when`
+       holds, or `axis` is outside of `ranges` as for IF; with neither they always may. COPY: assign[0].to = operand 0,
+       over `axes`. */
     int rank;
     int axes[MAX_RANK];
     double times; /* DOT of pairs that sets: what the sum is multiplied by; 0: nothing */
@@ -471,7 +497,8 @@ struct loops {
     int arrays, capacity;
     struct array *array;
     struct stmt *body;
-    int64_t workspace, shared, slot; /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
+    int64_t workspace, shared,
+        slot; /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
 };
 
 struct loops *loops_new(struct module *m);
@@ -480,8 +507,8 @@ int loops_array(struct loops *l, struct array array);
 /* `wanted`, or with a number after it when an array has that name. */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
-/* Whether a statement itself reads or assigns elements of array a; whether it or a statement inside of it does either; and how many statements
-   without a body, of a list and inside of it, do. */
+/* Whether a statement itself reads or assigns elements of array a; whether it or a statement inside of it does either;
+   and how many statements without a body, of a list and inside of it, do. */
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
@@ -502,17 +529,20 @@ bool loops_paired(const struct loops *l);
 int64_t loops_slots(const struct loops *l);
 /* Bytes of workspace for a thread. */
 int64_t loops_bytes(const struct loops *l);
-/* The ranges of a FOR or IF as text, their reader, what is wrong with them or NULL, and whether the axis' index x is in one. (ranges.c) */
+/* The ranges of a FOR or IF as text, their reader, what is wrong with them or NULL, and whether the axis' index x is in
+   one. (ranges.c) */
 void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);
 void ranges_read(struct reader *r, struct stmt *s);
 const char *ranges_check(struct module *m, const struct stmt *s);
 const char *loops_verify(const struct loops *l);
 void loops_print(const struct loops *l, struct text *out);
-void stmt_print(const struct loops *l, const struct stmt *s, struct text *out); /* one line; of FOR and IF only the head */
+void stmt_print(const struct loops *l, const struct stmt *s,
+                struct text *out); /* one line; of FOR and IF only the head */
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
-const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count, double *out);
-/* What the loops over keys that queries meet would visit: their tiles; the points of these, over all run-time axes; in how many of these a region's test is
-   made. */
+const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
+                       double *out);
+/* What the loops over keys that queries meet would visit: their tiles; the points of these, over all run-time axes; in
+   how many of these a region's test is made. */
 struct visits {
     int64_t tiles, points, tested;
 };

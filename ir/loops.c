@@ -27,7 +27,8 @@ int loops_array(struct loops *l, struct array array)
 const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
     const size_t length = strlen(wanted);
-    bool *taken = arena_alloc(l->module->arena, (size_t)l->arrays + 3); /* wanted itself is number 1, wanted_2 number 2 */
+    bool *taken = arena_alloc(l->module->arena,
+                              (size_t)l->arrays + 3); /* wanted itself is number 1, wanted_2 number 2 */
     for (int a = 0; a < l->arrays; a++) {
         const char *name = l->array[a].name;
         if (strncmp(name, wanted, length) != 0) continue;
@@ -83,7 +84,8 @@ int64_t array_elements(const struct array *a)
 {
     int64_t elements = 1;
     for (int k = 0; k < a->rank; k++)
-        if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements)) return INT64_MAX;
+        if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements))
+            return INT64_MAX;
     return elements;
 }
 
@@ -141,7 +143,8 @@ bool stmt_touches(const struct stmt *s, int a)
 
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b)
 {
-    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
+    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank &&
+           memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
 }
 
 int stmts_touching(const struct stmt *s, int a)

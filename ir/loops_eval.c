@@ -1,5 +1,5 @@
-/* The interpreter of the loops, in float64. It is an oracle for tiling too: reading an element that nothing has written since the ranges it stands
-   for last moved, or one outside its array, is an error. */
+/* The interpreter of the loops, in float64. It is an oracle for tiling too: reading an element that nothing has written
+   since the ranges it stands for last moved, or one outside its array, is an error. */
 #include "ir.h"
 
 #include <math.h>
@@ -14,16 +14,16 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t stride[MAX_AXES];       /* between neighbours in the current range of an axis */
-    double **data;                  /* by array */
-    int64_t (*extent)[MAX_RANK];    /* by array */
-    int64_t *elements;              /* by array */
-    double *sum;                    /* a row of lanes */
+    int64_t stride[MAX_AXES];    /* between neighbours in the current range of an axis */
+    double **data;               /* by array */
+    int64_t (*extent)[MAX_RANK]; /* by array */
+    int64_t *elements;           /* by array */
+    double *sum;                 /* a row of lanes */
     int64_t sums;
     const struct stmt *stmt; /* being run */
     struct ids ids;
-    struct visits *visits;   /* only counting: no data, and nothing is run but loops */
-    bool queries;            /* a loop over queries is open */
+    struct visits *visits; /* only counting: no data, and nothing is run but loops */
+    bool queries;          /* a loop over queries is open */
     const char *error;
 };
 
@@ -57,9 +57,11 @@ static void fail_here(struct machine *e, const struct ref *r, const char *what)
     uint32_t axes = ref_axes(r);
     for (int k = 0; k < s->rank; k++) axes |= UINT32_C(1) << s->axes[k];
     for (int a = 0; a < e->module->axes; a++)
-        if (axes >> a & 1) text_add(&at, "%s%s = %lld", at.length ? ", " : "", e->module->axis[a].name, (long long)e->index[a]);
+        if (axes >> a & 1)
+            text_add(&at, "%s%s = %lld", at.length ? ", " : "", e->module->axis[a].name, (long long)e->index[a]);
     stmt_print(e->loops, s, &line);
-    fail(e, arena_printf(e->module->arena, "'%s' at %s: %%%s %s", line.data, at.length ? at.data : "its one point", e->loops->array[r->of].name, what));
+    fail(e, arena_printf(e->module->arena, "'%s' at %s: %%%s %s", line.data, at.length ? at.data : "its one point",
+                         e->loops->array[r->of].name, what));
     text_free(&at);
     text_free(&line);
 }
@@ -71,7 +73,8 @@ static struct environment environment(struct machine *e, const double *operand)
 
 /* ---- elements ---- */
 
-/* What is taken off a subscript: tiles count run-time axes, and constant ones they have a part of, from where the range begins; chunks by their number. */
+/* What is taken off a subscript: tiles count run-time axes, and constant ones they have a part of, from where the range
+   begins; chunks by their number. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     enum size_source source = e->module->axis[a->axes[k]].source;
@@ -98,14 +101,16 @@ static int64_t locate(struct machine *e, const struct ref *r)
     const struct array *a = &e->loops->array[r->of];
     int64_t at = 0;
     for (int k = 0; k < r->rank; k++) {
-        int64_t extent = e->extent[r->of][k], sub = (expr_eval_int(r->sub[k], &env) - origin(e, a, k)) / spread(e, a, k);
+        int64_t extent = e->extent[r->of][k],
+                sub = (expr_eval_int(r->sub[k], &env) - origin(e, a, k)) / spread(e, a, k);
         if (sub < 0 || sub >= extent) return -1;
         at = at * extent + sub;
     }
     return at;
 }
 
-/* A reference as a statement's nest goes over it: base plus step times distance from the range's beginning, where it is that simple. */
+/* A reference as a statement's nest goes over it: base plus step times distance from the range's beginning, where it is
+   that simple. */
 struct access {
     const struct ref *ref;
     double *data;
@@ -192,7 +197,8 @@ static uint32_t reads(const struct expr *x, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
     uint32_t bits = 0;
-    if (x->op == EXPR_SELECT) return reads(x->arg[0], env) | reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], env);
+    if (x->op == EXPR_SELECT)
+        return reads(x->arg[0], env) | reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], env);
     for (int k = 0; k < expr_arity(x->op); k++) bits |= reads(x->arg[k], env);
     return bits;
 }
@@ -354,13 +360,16 @@ static void check_terms(struct machine *e, const struct stmt *s, const struct ac
 }
 
 /* The sum at the current row and lane without the pairs outside the region. */
-static double sum_in_region(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
+static double sum_in_region(struct machine *e, const struct stmt *s, const struct access *row,
+                            const struct access *lane)
 {
     const struct environment env = environment(e, NULL);
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
     double sum = 0;
-    for (e->index[s->axis] = e->lo[s->axis]; e->index[s->axis] < e->hi[s->axis]; e->index[s->axis] += e->stride[s->axis])
-        if (expr_eval_int(s->where, &env)) sum += row->data[access_at(e, row, 3, axes)] * lane->data[access_at(e, lane, 3, axes)];
+    for (e->index[s->axis] = e->lo[s->axis]; e->index[s->axis] < e->hi[s->axis];
+         e->index[s->axis] += e->stride[s->axis])
+        if (expr_eval_int(s->where, &env))
+            sum += row->data[access_at(e, row, 3, axes)] * lane->data[access_at(e, lane, 3, axes)];
     e->index[s->axis] = e->lo[s->axis];
     return sum;
 }
@@ -372,11 +381,13 @@ static void run_dot(struct machine *e, const struct stmt *s)
     int64_t lanes = count_of(e, lane_axis), terms = count_of(e, over), rows = 0;
     if (!first_point(e, 2, axes) || !grow_sums(e, lanes)) return;
     uint32_t nest = nest_of(s) | UINT32_C(1) << over;
-    struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest), to = access_over(e, &s->assign[0].to, nest);
+    struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest),
+                  to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
     bool straight = row.straight && lane.straight, region = s->where && holds(e, s);
     memcpy(e->index, e->lo, sizeof e->index); /* the condition may have moved it */
-    for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error; e->index[row_axis] += e->stride[row_axis]) {
+    for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error;
+         e->index[row_axis] += e->stride[row_axis]) {
         for (int64_t n = 0; n < lanes; n++) e->sum[n] = 0;
         const double *x = row.data + row.base + rows++ * row.step[row_axis];
         for (int64_t t = 0; t < terms && straight; t++) {
@@ -396,7 +407,8 @@ static void run_dot(struct machine *e, const struct stmt *s)
             bool adds = s->assign[0].fold == FOLD_SUM;
             double *here = e->error ? NULL : element(e, &to, 2, axes, adds);
             const double *scale = here && s->operands > 2 ? element(e, &factor, 2, axes, true) : NULL;
-            if (here && !e->error) *here = e->sum[n] * (s->times != 0 ? s->times : 1) + (adds ? *here * (scale ? *scale : 1) : 0);
+            if (here && !e->error)
+                *here = e->sum[n] * (s->times != 0 ? s->times : 1) + (adds ? *here * (scale ? *scale : 1) : 0);
         }
         e->index[lane_axis] = e->lo[lane_axis];
     }
@@ -406,15 +418,16 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* The elements of tiles that stood for the range before, and on entering a parallel body all of a thread's own, mean nothing now. Shared ones are of
-   one head; those of chunks are of one window. */
+/* The elements of tiles that stood for the range before, and on entering a parallel body all of a thread's own, mean
+   nothing now. Shared ones are of one head; those of chunks are of one window. */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;
     bool head = source == SIZE_BATCH || source == SIZE_KV_HEADS;
     for (int a = 0; a < e->loops->arrays; a++) {
         const struct array *array = &e->loops->array[a];
-        bool slots = array_has_slots(e->loops, array), moves = array->shared || slots ? s->parallel && head : s->parallel;
+        bool slots = array_has_slots(e->loops, array),
+             moves = array->shared || slots ? s->parallel && head : s->parallel;
         for (int k = 0; k < array->rank; k++) {
             bool part = source != SIZE_CONSTANT || array->extent[k] < e->module->axis[s->axis].extent;
             moves |= array->axes[k] == s->axis && part && (source != SIZE_CHUNKS || s->window);
@@ -445,7 +458,8 @@ static int64_t points(const struct machine *e)
 {
     int64_t count = 1;
     for (int a = 0; a < e->module->axes; a++)
-        if (e->module->axis[a].source != SIZE_CONSTANT && e->module->axis[a].source != SIZE_CHUNKS) count *= count_of(e, a);
+        if (e->module->axis[a].source != SIZE_CONSTANT && e->module->axis[a].source != SIZE_CHUNKS)
+            count *= count_of(e, a);
     return count;
 }
 
@@ -454,8 +468,9 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     e->lo[s->axis] = from;
     e->hi[s->axis] = to;
     if (from < 0 || to > e->size[s->axis])
-        fail(e, arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements", e->module->axis[s->axis].name, (long long)from,
-                             (long long)to, (long long)e->size[s->axis]));
+        fail(e,
+             arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements",
+                          e->module->axis[s->axis].name, (long long)from, (long long)to, (long long)e->size[s->axis]));
     if (s->when) {
         const struct environment env = environment(e, NULL);
         if (!expr_eval_int(s->when, &env)) return;
@@ -465,7 +480,8 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         int64_t count = keys ? points(e) : 0;
         e->visits->tiles += keys;
         e->visits->points += count;
-        for (const struct stmt *inner = s->body; inner && tests; inner = inner->next) /* a region's test stands under an IF or alone */
+        for (const struct stmt *inner = s->body; inner && tests;
+             inner = inner->next) /* a region's test stands under an IF or alone */
             if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
         if (!tests) count = 0;
         e->visits->tested += count;
@@ -490,19 +506,22 @@ static void run_tiles(struct machine *e, const struct stmt *s, int64_t from, int
 static void run_period(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
 {
     const struct environment env = environment(e, NULL);
-    int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from, s->period); /* of the first run that begins at `from` or after it */
+    int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from,
+                              s->period); /* of the first run that begins at `from` or after it */
     if (s->apart) {
         for (int64_t n = 0; n < s->run; n++) run_tiles(e, s, from + (phase + n) % s->period, to);
         return;
     }
-    for (int64_t x = from + phase - s->period; x < to; x += s->period) run_tiles(e, s, x < from ? from : x, x + s->run < to ? x + s->run : to);
+    for (int64_t x = from + phase - s->period; x < to; x += s->period)
+        run_tiles(e, s, x < from ? from : x, x + s->run < to ? x + s->run : to);
 }
 
 static void run_for(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
     struct members u = members_of(e, s);
-    int64_t from = expr_eval_int(s->from, &env), limit = expr_eval_int(s->to, &env), to = limit, lo = e->lo[s->axis], hi = e->hi[s->axis];
+    int64_t from = expr_eval_int(s->from, &env), limit = expr_eval_int(s->to, &env), to = limit, lo = e->lo[s->axis],
+            hi = e->hi[s->axis];
     bool queries = e->queries;
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
@@ -577,13 +596,15 @@ static void give_output(struct machine *e, double *out)
         if (e->loops->array[a].kind != ARRAY_OUTPUT) continue;
         for (int64_t n = 0; n < e->elements[a] && !e->error; n++)
             if (is_unwritten(e->data[a][n]))
-                fail(e, arena_printf(e->module->arena, "element %lld of the output %%%s was never written", (long long)n, e->loops->array[a].name));
+                fail(e, arena_printf(e->module->arena, "element %lld of the output %%%s was never written",
+                                     (long long)n, e->loops->array[a].name));
         if (!e->error) memcpy(out, e->data[a], (size_t)e->elements[a] * sizeof *out);
         out += e->elements[a];
     }
 }
 
-const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count, double *out)
+const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
+                       double *out)
 {
     struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l)};
     if (e.error) return e.error;

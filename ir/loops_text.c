@@ -3,8 +3,11 @@
 
 #include <string.h>
 
-static const char *const kind_name[] = {
-    [ARRAY_INPUT] = "input", [ARRAY_PARAM] = "param", [ARRAY_OUTPUT] = "output", [ARRAY_TABLE] = "table", [ARRAY_TILE] = "tile"};
+static const char *const kind_name[] = {[ARRAY_INPUT] = "input",
+                                        [ARRAY_PARAM] = "param",
+                                        [ARRAY_OUTPUT] = "output",
+                                        [ARRAY_TABLE] = "table",
+                                        [ARRAY_TILE] = "tile"};
 enum { KINDS = sizeof kind_name / sizeof *kind_name };
 
 static const char *const op_name[] = {
@@ -191,7 +194,8 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
     text_add(out, "array %s %s %s ", a->name, kind_name[a->kind], dtype_name(a->dtype));
     if (a->kind == ARRAY_TILE) {
         text_add(out, "[");
-        for (int k = 0; k < a->rank; k++) text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
+        for (int k = 0; k < a->rank; k++)
+            text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
         text_add(out, "]");
         if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
         if (a->paired) text_add(out, " paired");

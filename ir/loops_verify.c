@@ -63,12 +63,15 @@ static const char *array_check(const struct scope *c, int number)
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
     bool ids = a->dtype == DTYPE_I32;
-    if (ids && (a->kind != ARRAY_PARAM || a->rank != 2 || m->axis[a->axes[0]].source != SIZE_BATCH || m->axis[a->axes[1]].source != SIZE_N_K))
+    if (ids && (a->kind != ARRAY_PARAM || a->rank != 2 || m->axis[a->axes[0]].source != SIZE_BATCH ||
+                m->axis[a->axes[1]].source != SIZE_N_K))
         return "integers are a parameter over the batches and the keys";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
-        if (m->axis[a->axes[k]].source != SIZE_CONSTANT) return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
-    if (a->paired && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2)) return "pairs are of bf16, in a tile of rank 2";
+        if (m->axis[a->axes[k]].source != SIZE_CONSTANT)
+            return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
+    if (a->paired && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2))
+        return "pairs are of bf16, in a tile of rank 2";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
@@ -99,15 +102,17 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         const struct axis *axis = &c->module->axis[along];
         bool fixed = c->module->axis[a->axes[k]].source == SIZE_CONSTANT;
         if (!fixed && along != a->axes[k])
-            return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name, c->module->axis[a->axes[k]].name, axis->name);
+            return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name,
+                             c->module->axis[a->axes[k]].name, axis->name);
         /* Constant axes count from 0, whatever their range, but in a tile of a part from where the range begins. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
-            return complaint(c, "nothing bounds the range of '%s', along which %%%s has %lld elements", axis->name, a->name, (long long)a->extent[k]);
+            return complaint(c, "nothing bounds the range of '%s', along which %%%s has %lld elements", axis->name,
+                             a->name, (long long)a->extent[k]);
         if (needed > a->extent[k])
-            return complaint(c, "%%%s has %lld elements along '%s', whose range can have %lld", a->name, (long long)a->extent[k], axis->name,
-                             (long long)needed);
+            return complaint(c, "%%%s has %lld elements along '%s', whose range can have %lld", a->name,
+                             (long long)a->extent[k], axis->name, (long long)needed);
     }
     return NULL;
 }
@@ -117,7 +122,9 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
-    return a->kind == ARRAY_TILE || a->kind == ARRAY_OUTPUT ? NULL : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
+    return a->kind == ARRAY_TILE || a->kind == ARRAY_OUTPUT
+               ? NULL
+               : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
 }
 
 /* A SET of an element at several points would keep only the last. */
@@ -126,7 +133,8 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
     uint32_t used = ref_axes(&a->to) | single_axes(c);
     for (int k = 0; k < s->rank && a->fold == FOLD_SET; k++)
         if (!(used & bit(s->axes[k])))
-            return complaint(c, "%%%s is set at every point along '%s'", c->loops->array[a->to.of].name, c->module->axis[s->axes[k]].name);
+            return complaint(c, "%%%s is set at every point along '%s'", c->loops->array[a->to.of].name,
+                             c->module->axis[s->axes[k]].name);
     return NULL;
 }
 
@@ -143,7 +151,8 @@ static const char *check_period(const struct scope *c, const struct stmt *s)
     if (s->parallel && (!s->apart || s->run < s->period)) return "a parallel for leaves out some of its period";
     const char *wrong = expr_check(c->module, s->phase, &bounds);
     if (wrong) return complaint(c, "in its phase: %s", wrong);
-    bool own = expr_uses(s->phase, expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(s->phase, expr_leaf(c->module, EXPR_HI, s->axis));
+    bool own = expr_uses(s->phase, expr_leaf(c->module, EXPR_LO, s->axis)) ||
+               expr_uses(s->phase, expr_leaf(c->module, EXPR_HI, s->axis));
     return own || s->phase->type != TYPE_INT ? "its phase is not an integer of other axes" : NULL;
 }
 
@@ -152,7 +161,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     const char *name = c->module->axis[s->axis].name;
     bool inner = c->window[s->axis];
     if (c->step[s->axis] && !inner) return complaint(c, "a for around it runs over '%s' too", name);
-    if (s->window && (inner || c->module->axis[s->axis].source != SIZE_CHUNKS)) return "windows are of chunks, and have no windows";
+    if (s->window && (inner || c->module->axis[s->axis].source != SIZE_CHUNKS))
+        return "windows are of chunks, and have no windows";
     if (s->step < 1) return "its step is not positive";
     const struct allowed bounds = {.ranges = true}, region = {.ranges = true, .index = UINT32_MAX};
     const struct expr *bound[2] = {s->from, s->to};
@@ -160,7 +170,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
         const char *wrong = expr_check(c->module, bound[k], &bounds);
         if (wrong) return complaint(c, "in its bounds: %s", wrong);
         if (bound[k]->type != TYPE_INT) return "a bound is not an integer";
-        if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
+        if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) ||
+                       expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
             return complaint(c, "its bounds use the range of '%s', which is what they make", name);
     }
     const char *wrong = check_period(c, s);
@@ -178,8 +189,10 @@ static const char *check_order(const struct scope *c, const struct stmt *s)
 {
     for (int k = 0; k < s->operands; k++)
         for (int n = 0; n < s->assigns; n++)
-            if (s->operand[k].of == s->assign[n].to.of && (s->op != LOOPS_MAP || !ref_equal(&s->operand[k], &s->assign[n].to)))
-                return complaint(c, "it reads elements of %%%s that it assigns elsewhere", c->loops->array[s->operand[k].of].name);
+            if (s->operand[k].of == s->assign[n].to.of &&
+                (s->op != LOOPS_MAP || !ref_equal(&s->operand[k], &s->assign[n].to)))
+                return complaint(c, "it reads elements of %%%s that it assigns elsewhere",
+                                 c->loops->array[s->operand[k].of].name);
     return NULL;
 }
 
@@ -190,9 +203,12 @@ static const char *check_compensation(const struct scope *c, const struct assign
     if (a->compensation < 0 || a->compensation > c->loops->arrays) return "what is left over goes to no array";
     const struct array *compensation = &c->loops->array[a->compensation - 1], *to = &c->loops->array[a->to.of];
     bool same = compensation->kind == ARRAY_TILE && compensation->rank == to->rank && compensation != to;
-    for (int k = 0; same && k < to->rank; k++) same = compensation->axes[k] == to->axes[k] && compensation->extent[k] == to->extent[k];
+    for (int k = 0; same && k < to->rank; k++)
+        same = compensation->axes[k] == to->axes[k] && compensation->extent[k] == to->extent[k];
     same = same && compensation->gap == to->gap;
-    return same ? NULL : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape", compensation->name);
+    return same ? NULL
+                : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape",
+                            compensation->name);
 }
 
 /* Only copies and products know how pairs lie. */
@@ -228,11 +244,16 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
     const struct array *row = &c->loops->array[by_row->of], *lane = &c->loops->array[by_lane->of];
     if (c->loops->array[s->assign[0].to.of].paired || (s->operands > 2 && c->loops->array[s->operand[2].of].paired))
         return "only what it multiplies may be paired";
-    if (s->times != 0 && (!lane->paired || s->assign[0].fold != FOLD_SET)) return "only a sum of pairs that is set is multiplied";
+    if (s->times != 0 && (!lane->paired || s->assign[0].fold != FOLD_SET))
+        return "only a sum of pairs that is set is multiplied";
     if (!row->paired && !lane->paired) return NULL;
-    if (!lane->paired || ref_axis(by_lane, 0) != s->axis) return "its second operand is not paired along the axis it sums over";
-    bool stored = row->kind != ARRAY_TILE && row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis && width(c, s->axis) % 2 == 0;
-    return stored || (row->paired && ref_axis(by_row, 0) == s->axis) ? NULL : "its first operand is not paired along the axis it sums over";
+    if (!lane->paired || ref_axis(by_lane, 0) != s->axis)
+        return "its second operand is not paired along the axis it sums over";
+    bool stored = row->kind != ARRAY_TILE && row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis &&
+                  width(c, s->axis) % 2 == 0;
+    return stored || (row->paired && ref_axis(by_row, 0) == s->axis)
+               ? NULL
+               : "its first operand is not paired along the axis it sums over";
 }
 
 /* The region of a product, and when it has to be asked. */
@@ -249,32 +270,41 @@ static const char *check_region(const struct scope *c, const struct stmt *s, uin
 
 static const char *check_dot(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
-    if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 3) return "it does not have two axes, two operands and perhaps a factor";
+    if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 3)
+        return "it does not have two axes, two operands and perhaps a factor";
     int row = s->axes[0], lane = s->axes[1], over = s->axis;
     const struct ref *to = &s->assign[0].to, *by_row = &s->operand[0], *by_lane = &s->operand[1];
     if (over == row || over == lane) return "it sums over an axis of the result";
     const char *wrong = check_target(c, to, nest);
-    for (int k = 0; k < s->operands && !wrong; k++) wrong = check_ref(c, &s->operand[k], k < 2 ? nest | bit(over) : nest);
+    for (int k = 0; k < s->operands && !wrong; k++)
+        wrong = check_ref(c, &s->operand[k], k < 2 ? nest | bit(over) : nest);
     if (wrong) return wrong;
     if (s->assign[0].fold == FOLD_MAX) return "it is neither set nor sum";
     if ((wrong = check_compensation(c, &s->assign[0]))) return wrong;
-    if (to->rank < 1 || ref_axis(to, to->rank - 1) != lane || !ref_uses_axis(to, row)) return "its result is not over the rows, then the lanes";
+    if (to->rank < 1 || ref_axis(to, to->rank - 1) != lane || !ref_uses_axis(to, row))
+        return "its result is not over the rows, then the lanes";
     if (ref_uses_axis(by_row, lane)) return "its first operand has the lane axis";
-    if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over)) return "its first operand is not over the rows and the axis it sums over";
+    if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over))
+        return "its first operand is not over the rows and the axis it sums over";
     /* Arrays come as the user stores them; the pack pass copies them into tiles that have the lanes last. */
     bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
     for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
-    if (!lanes) return tile ? "its second operand does not have the lane axis last" : "its second operand is not over the lanes";
+    if (!lanes)
+        return tile ? "its second operand does not have the lane axis last"
+                    : "its second operand is not over the lanes";
     if (ref_uses_axis(by_lane, row)) return "its second operand has the row axis";
     if (!ref_uses_axis(by_lane, over)) return "its second operand is not over the axis it sums over";
     if ((wrong = check_pairs(c, s)) || (wrong = check_region(c, s, nest | bit(over))) || s->operands < 3) return wrong;
     if (s->assign[0].fold != FOLD_SUM) return "it has a factor but adds to nothing";
-    return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane) ? "its factor is not over the lanes" : NULL;
+    return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane)
+               ? "its factor is not over the lanes"
+               : NULL;
 }
 
 static const char *check_copy(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
-    if (s->assigns != 1 || s->operands != 1 || s->assign[0].fold != FOLD_SET) return "it is not one element set to another";
+    if (s->assigns != 1 || s->operands != 1 || s->assign[0].fold != FOLD_SET)
+        return "it is not one element set to another";
     const char *wrong = check_target(c, &s->assign[0].to, nest);
     if (!wrong) wrong = check_ref(c, &s->operand[0], nest);
     return wrong ? wrong : check_set_once(c, s, &s->assign[0]);
@@ -285,7 +315,9 @@ static const char *check_nest(const struct scope *c, const struct stmt *s)
     if (s->rank < 1) return "it runs over no axis";
     uint32_t nest = single_axes(c);
     for (int k = 0; k < s->rank; k++) nest |= bit(s->axes[k]);
-    const char *wrong = s->op == LOOPS_MAP ? check_map(c, s, nest) : s->op == LOOPS_DOT ? check_dot(c, s, nest) : check_copy(c, s, nest);
+    const char *wrong = s->op == LOOPS_MAP   ? check_map(c, s, nest)
+                        : s->op == LOOPS_DOT ? check_dot(c, s, nest)
+                                             : check_copy(c, s, nest);
     return wrong ? wrong : check_order(c, s);
 }
 
@@ -317,21 +349,25 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
     struct module *m = c->module;
     const struct allowed anything = {.operands = s->operands, .index = UINT32_MAX, .ranges = true};
     bool loop = s->op == LOOPS_FOR;
-    const struct expr *expr[] = {loop ? s->from : NULL, loop ? s->to : NULL, loop && s->period ? s->phase : NULL, s->where, s->when};
+    const struct expr *expr[] = {loop ? s->from : NULL, loop ? s->to : NULL, loop && s->period ? s->phase : NULL,
+                                 s->where, s->when};
     const char *wrong = axes_check(m, s->rank, s->axes);
     if (wrong) return wrong;
     if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF) && (s->axis < 0 || s->axis >= m->axes))
         return complaint(c, "axis number %d does not exist", s->axis);
-    if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS) return "it has too many parts";
+    if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS)
+        return "it has too many parts";
     if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
-    if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges)) return "it lacks a bound or a condition";
+    if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges))
+        return "it lacks a bound or a condition";
     for (size_t k = 0; k < sizeof expr / sizeof *expr; k++)
         if (expr[k] && (wrong = expr_check(m, expr[k], &anything))) return wrong;
     for (int k = 0; k < s->operands + s->assigns; k++) {
         const struct ref *r = k < s->operands ? &s->operand[k] : &s->assign[k - s->operands].to;
         if (r->of < 0 || r->of >= c->loops->arrays) return complaint(c, "array number %d does not exist", r->of);
-        if (r->rank != c->loops->array[r->of].rank) return complaint(c, "%%%s has %d subscripts", c->loops->array[r->of].name, r->rank);
+        if (r->rank != c->loops->array[r->of].rank)
+            return complaint(c, "%%%s has %d subscripts", c->loops->array[r->of].name, r->rank);
         for (int j = 0; j < r->rank; j++)
             if ((wrong = expr_check(m, r->sub[j], &anything))) return wrong;
     }
@@ -369,7 +405,8 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
         if (wrong) {
             struct text line = {NULL, 0, 0};
             stmt_print(c->loops, s, &line);
-            const char *message = complaint(c, "'%.*s%s': %s", LONGEST, line.data, line.length > LONGEST ? "…" : "", wrong);
+            const char *message = complaint(c, "'%.*s%s': %s", LONGEST, line.data, line.length > LONGEST ? "…" : "",
+                                            wrong);
             text_free(&line);
             return message;
         }

@@ -5,7 +5,10 @@ size_t utf8_character(const char *s, size_t left)
 {
     const unsigned char *u = (const unsigned char *)s;
     if (left >= 1 && u[0] < 0x80) return 1;
-    const size_t n = u[0] >= 0xf0 && u[0] < 0xf5 ? 4 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : 0;
+    const size_t n = u[0] >= 0xf0 && u[0] < 0xf5   ? 4
+                     : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
+                     : u[0] >= 0xc2 && u[0] < 0xe0 ? 2
+                                                   : 0;
     if (n == 0 || n > left) return 0;
     for (size_t k = 1; k < n; k++)
         if ((u[k] & 0xc0) != 0x80) return 0;

@@ -1,4 +1,5 @@
-/* The ranges that a FOR runs over the union of, and that an IF or a DOT compares a tile with: their text, and what must hold of them. */
+/* The ranges that a FOR runs over the union of, and that an IF or a DOT compares a tile with: their text, and what must
+   hold of them. */
 #include "ir.h"
 
 #include <string.h>
@@ -50,7 +51,8 @@ const char *ranges_check(struct module *m, const struct stmt *s)
             if (wrong) return wrong;
             if (bound[n]->type != TYPE_INT) return "a bound is not an integer";
             if (s->op != LOOPS_FOR) continue; /* that range is known there */
-            if (expr_uses(bound[n], expr_leaf(m, EXPR_LO, s->axis)) || expr_uses(bound[n], expr_leaf(m, EXPR_HI, s->axis)))
+            if (expr_uses(bound[n], expr_leaf(m, EXPR_LO, s->axis)) ||
+                expr_uses(bound[n], expr_leaf(m, EXPR_HI, s->axis)))
                 return arena_printf(m->arena, "a bound uses the range of '%s' itself", m->axis[s->axis].name);
         }
         if (!r->drawn) continue;

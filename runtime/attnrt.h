@@ -24,7 +24,8 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
-    ATTN_EORDER = -11     /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot take */
+    ATTN_EORDER = -11 /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot
+                         take */
 };
 
 /* One call of a kernel. */
@@ -34,22 +35,24 @@ struct attn_strides {
 struct attn_problem { /* zero it first: members are added at the end */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads;            /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room for them */
+    int threads; /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room
+                    for them */
     size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
 };
 
-/* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its bits in a uint16_t: kernels widen
-   what they read, compute in float, and round what they write. Parameters of 16-bit kernels are float. I32 is of parameters alone. */
+/* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
+   bits in a uint16_t: kernels widen what they read, compute in float, and round what they write. Parameters of 16-bit
+   kernels are float. I32 is of parameters alone. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* What a kernel says of itself: NAME_kernel. */
 struct attn_param {
-    const char *name;      /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    const char *name; /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4];      /* an extent, or an enum attn_axis */
-    size_t offset;         /* of its pointer in struct NAME_params */
-    int random;            /* 1: _params_init makes it from a seed */
+    int64_t shape[4]; /* an extent, or an enum attn_axis */
+    size_t offset;    /* of its pointer in struct NAME_params */
+    int random;       /* 1: _params_init makes it from a seed */
 };
 struct attn_kernel {
     const char *name, *version;
@@ -61,7 +64,8 @@ struct attn_kernel {
     size_t (*params_size)(void);
     int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
     size_t (*workspace)(const struct attn_problem *problem);
-    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace);
+    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                   void *out, void *workspace);
 };
 
 #elif ATTNRT_TYPES != 1
@@ -78,10 +82,12 @@ extern "C" {
 /* ---- what kernels return, and what they are called with (error.c, problem.c, kernel.c) ---- */
 
 const char *attn_strerror(int error); /* a sentence for any value, never NULL */
-/* Checks a problem for a kernel of head size D = head_dim, value size E = value_dim and fills in contiguous strides where they are all 0.
-   Given strides are kept: a row stride may not be less than the size of a row; a batch or head stride of 0 shares one array, but not `out`'s.
-   `filled` may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE. n_q, n_k and batch may be 0: then there is nothing to do. */
-int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled);
+/* Checks a problem for a kernel of head size D = head_dim, value size E = value_dim and fills in contiguous strides
+   where they are all 0. Given strides are kept: a row stride may not be less than the size of a row; a batch or head
+   stride of 0 shares one array, but not `out`'s. `filled` may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or
+   ATTN_ESIZE. n_q, n_k and batch may be 0: then there is nothing to do. */
+int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+                       struct attn_problem *filled);
 
 /* Bytes of one element. */
 size_t attn_dtype_size(enum attn_dtype dtype);
@@ -100,20 +106,23 @@ double attn_f16_value(uint16_t bits);
 
 void *attn_alloc(size_t bytes); /* aligned to 64 bytes, zeroed; NULL when there is none; attn_free gives it back */
 void attn_free(void *memory);
-double attn_seconds(void);      /* of a clock that only goes forward */
+double attn_seconds(void); /* of a clock that only goes forward */
 
 /* ---- parameters from a seed (random.c): the same bits on every machine, with every compiler and any options ---- */
 
-/* The stream of a parameter: a hash of its name (FNV-1a, 64 bits), so that no parameter depends on which others there are. */
+/* The stream of a parameter: a hash of its name (FNV-1a, 64 bits), so that no parameter depends on which others there
+   are. */
 uint64_t attn_stream(const char *name);
-/* Values first, first + 1, … first + n - 1 of a stream of independent standard normal values. A value depends on seed, stream and its number alone;
-   those of f32 are those of f64, rounded. Philox4x32-10 and the transform of Box and Muller: none is beyond 9.42. */
+/* Values first, first + 1, … first + n - 1 of a stream of independent standard normal values. A value depends on seed,
+   stream and its number alone; those of f32 are those of f64, rounded. Philox4x32-10 and the transform of Box and
+   Muller: none is beyond 9.42. */
 void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out);
 void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out);
-/* Orthogonal random features (Choromanski et al. 2021, "Rethinking Attention with Performers", section 3.2 and appendix B), out [rows, columns]: each
-   block of `columns` rows is Q of a QR factorisation of a block of normal values (with R's diagonal positive), its rows scaled to the norms of
-   independent rows of normal values: those numbered from ATTN_NORMS + row * columns. More rows leave those before them as they are.
-   columns: 1 to 2^16. `work`: attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
+/* Orthogonal random features (Choromanski et al. 2021, "Rethinking Attention with Performers", section 3.2 and appendix
+   B), out [rows, columns]: each block of `columns` rows is Q of a QR factorisation of a block of normal values (with
+   R's diagonal positive), its rows scaled to the norms of independent rows of normal values: those numbered from
+   ATTN_NORMS + row * columns. More rows leave those before them as they are. columns: 1 to 2^16. `work`:
+   attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
 #define ATTN_NORMS (UINT64_C(1) << 63)
 size_t attn_orthogonal_work(int64_t rows, int64_t columns);
 void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work);
@@ -126,24 +135,26 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 struct attn_range {
     int64_t from, to; /* from <= x < to */
 };
-/* Cuts the ranges to from … to, drops empty ones, sorts them and joins those that overlap or touch. Returns how many are left. */
+/* Cuts the ranges to from … to, drops empty ones, sorts them and joins those that overlap or touch. Returns how many
+   are left. */
 int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
 /* Whether from … to lies wholly in a union that attn_union made. */
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
 
-/* For each a from `first` to `last`: `count` different numbers below `among` (`upto`: below a + 1), all of them if there are no more. The numbers are
-   splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo `among` for t = 0, 1, … */
+/* For each a from `first` to `last`: `count` different numbers below `among` (`upto`: below a + 1), all of them if
+   there are no more. The numbers are splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo `among` for t = 0, 1, … */
 struct attn_draw {
     uint64_t seed;
     int64_t count, among, first, last;
     int upto;
     int64_t *list; /* (last - first + 1) times count + 1 numbers: for each a how many, and these, sorted */
 };
-void attn_draw(struct attn_draw *draw); /* fills `list` in */
+void attn_draw(struct attn_draw *draw);                             /* fills `list` in */
 int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* whether b was drawn for a */
-/* The parts in from … to of the ranges b * block … (b + 1) * block of every b that was drawn for some a (`every`: for every a). Returns how many, at most
-   count for each a. */
-int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every, struct attn_range *range);
+/* The parts in from … to of the ranges b * block … (b + 1) * block of every b that was drawn for some a (`every`: for
+   every a). Returns how many, at most count for each a. */
+int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
+                          struct attn_range *range);
 
 /* ---- .npy files, format versions 1 to 3 (npy.c) ---- */
 
@@ -153,10 +164,13 @@ struct attn_array {
     int64_t shape[8];
     void *data; /* contiguous, C order; attn_array_free gives it back */
 };
-/* Reads f2, f4, f8 (little or big endian) as they are or converted to `dtype` (rounded once), integers to I32 only (out of range is ATTN_EFORMAT).
-   Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT; then `message` (of message_bytes) says what is wrong with the file, without its name. */
-int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message, size_t message_bytes);
-/* Writes the file whole or not at all (a temporary file beside it, renamed). BF16 is written as f4. Returns 0, ATTN_EIO or ATTN_EMEMORY, with a message. */
+/* Reads f2, f4, f8 (little or big endian) as they are or converted to `dtype` (rounded once), integers to I32 only (out
+   of range is ATTN_EFORMAT). Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT; then `message` (of message_bytes) says
+   what is wrong with the file, without its name. */
+int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message,
+                  size_t message_bytes);
+/* Writes the file whole or not at all (a temporary file beside it, renamed). BF16 is written as f4. Returns 0, ATTN_EIO
+   or ATTN_EMEMORY, with a message. */
 int attn_npy_write(const char *path, const struct attn_array *array, char *message, size_t message_bytes);
 void attn_array_free(struct attn_array *array);
 

@@ -51,7 +51,8 @@ int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b)
     return at < list[0] && list[1 + at] == b;
 }
 
-int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every, struct attn_range *range)
+int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
+                          struct attn_range *range)
 {
     int64_t made = 0;
     for (int64_t a = draw->first; a <= (every ? draw->first : draw->last); a++) {
@@ -59,7 +60,8 @@ int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t f
         for (int64_t k = 0; k < list[0]; k++) {
             const int64_t b = list[1 + k];
             int wanted = b <= (to - 1) / block && to > 0;
-            for (int64_t other = draw->first + 1; every && other <= draw->last; other++) wanted &= attn_drawn(draw, other, b);
+            for (int64_t other = draw->first + 1; every && other <= draw->last; other++)
+                wanted &= attn_drawn(draw, other, b);
             if (!wanted) continue;
             struct attn_range r = {b * block, to};
             if (r.to - r.from > block) r.to = r.from + block;

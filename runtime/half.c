@@ -13,7 +13,8 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int exponent = (int)(bits >> 52 & 2047);
     if (exponent == 2047) /* a NaN stays one: its highest bit is set */
-        return (uint16_t)(sign | infinity | (fraction ? UINT64_C(1) << (fraction_bits - 1) | fraction >> (52 - fraction_bits) : 0));
+        return (uint16_t)(sign | infinity |
+                          (fraction ? UINT64_C(1) << (fraction_bits - 1) | fraction >> (52 - fraction_bits) : 0));
     if (exponent == 0) return (uint16_t)sign;
     int field = exponent - 1023 + bias, shift = 52 - fraction_bits;
     if (field < 1) { /* subnormal in the result */
@@ -21,7 +22,8 @@ static uint16_t to_16_bits(double x, int exponent_bits)
         field = 1;
     }
     if (shift > 53) return (uint16_t)sign;
-    uint64_t whole = fraction | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
+    uint64_t whole = fraction | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1),
+             half = UINT64_C(1) << (shift - 1);
     if (rest > half || (rest == half && (kept & 1))) kept++;
     /* The leading bit of `kept`, where there is one, adds itself to the exponent; so does a carry. */
     uint64_t result = kept + ((uint64_t)(field - 1) << fraction_bits);

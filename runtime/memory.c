@@ -5,8 +5,8 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Over calloc rather than aligned_alloc: large blocks come as pages that are zero already and cost nothing until they are touched.
-   The address that calloc gave stands in the word before the block. */
+/* Over calloc rather than aligned_alloc: large blocks come as pages that are zero already and cost nothing until they
+   are touched. The address that calloc gave stands in the word before the block. */
 void *attn_alloc(size_t bytes)
 {
     const size_t extra = ALIGNMENT + sizeof(void *);

@@ -13,13 +13,13 @@
 enum { MAX_RANK = 8, MAX_HEADER = 1 << 20, MAX_DTYPE_TEXT = 32, CHUNK = 8192 };
 
 struct header {
-    char kind;              /* 'f', 'i', 'u' */
-    int size;               /* bytes of an element */
-    bool big;               /* big endian */
+    char kind; /* 'f', 'i', 'u' */
+    int size;  /* bytes of an element */
+    bool big;  /* big endian */
     bool fortran;
     int rank;
     int64_t shape[MAX_RANK];
-    int64_t count;          /* elements */
+    int64_t count; /* elements */
     bool has_descr, has_order, has_shape;
     char dtype[MAX_DTYPE_TEXT]; /* as written */
 };
@@ -99,12 +99,14 @@ static bool take_string(const char **at, char *out, size_t size)
 
 static int take_shape(const char **at, struct header *h, struct reader *r)
 {
-    if (!take(at, '(')) return fail(r, ATTN_EFORMAT, "has a header that numpy would not write: its shape is not a tuple");
+    if (!take(at, '('))
+        return fail(r, ATTN_EFORMAT, "has a header that numpy would not write: its shape is not a tuple");
     h->rank = 0;
     int rank = 0;
     while (!take(at, ')')) {
         skip_blanks(at);
-        if (**at < '0' || **at > '9') return fail(r, ATTN_EFORMAT, "has a header that numpy would not write: its shape is not a tuple of sizes");
+        if (**at < '0' || **at > '9')
+            return fail(r, ATTN_EFORMAT, "has a header that numpy would not write: its shape is not a tuple of sizes");
         int64_t extent = 0;
         for (; **at >= '0' && **at <= '9'; ++*at) {
             int digit = **at - '0';
@@ -117,7 +119,9 @@ static int take_shape(const char **at, struct header *h, struct reader *r)
         rank++;
         if (!take(at, ',')) {
             skip_blanks(at);
-            if (**at != ')') return fail(r, ATTN_EFORMAT, "has a header that numpy would not write: its shape is not a tuple of sizes");
+            if (**at != ')')
+                return fail(r, ATTN_EFORMAT,
+                            "has a header that numpy would not write: its shape is not a tuple of sizes");
         }
     }
     if (rank > MAX_RANK) return fail(r, ATTN_EFORMAT, "has %d dimensions; at most %d can be read", rank, MAX_RANK);
@@ -132,7 +136,8 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
     if (!take(&at, '{')) return fail(r, ATTN_EFORMAT, "%s: it is not a dictionary", bad);
     while (!take(&at, '}')) {
         char key[MAX_DTYPE_TEXT];
-        if (!take_string(&at, key, sizeof key) || !take(&at, ':')) return fail(r, ATTN_EFORMAT, "%s: it is not a dictionary", bad);
+        if (!take_string(&at, key, sizeof key) || !take(&at, ':'))
+            return fail(r, ATTN_EFORMAT, "%s: it is not a dictionary", bad);
         bool *seen = strcmp(key, "descr") == 0           ? &h->has_descr
                      : strcmp(key, "fortran_order") == 0 ? &h->has_order
                      : strcmp(key, "shape") == 0         ? &h->has_shape
@@ -142,11 +147,14 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
         *seen = true;
         if (seen == &h->has_descr) {
             skip_blanks(&at);
-            if (*at == '[' || *at == '(') return fail(r, ATTN_EFORMAT, "has a structured dtype; expected plain numbers");
-            if (!take_string(&at, h->dtype, sizeof h->dtype)) return fail(r, ATTN_EFORMAT, "%s: its descr is not a string", bad);
+            if (*at == '[' || *at == '(')
+                return fail(r, ATTN_EFORMAT, "has a structured dtype; expected plain numbers");
+            if (!take_string(&at, h->dtype, sizeof h->dtype))
+                return fail(r, ATTN_EFORMAT, "%s: its descr is not a string", bad);
         } else if (seen == &h->has_order) {
             h->fortran = take_word(&at, "True");
-            if (!h->fortran && !take_word(&at, "False")) return fail(r, ATTN_EFORMAT, "%s: its fortran_order is neither True nor False", bad);
+            if (!h->fortran && !take_word(&at, "False"))
+                return fail(r, ATTN_EFORMAT, "%s: its fortran_order is neither True nor False", bad);
         } else {
             int error = take_shape(&at, h, r);
             if (error) return error;
@@ -172,10 +180,12 @@ static int check_dtype(struct header *h, enum attn_dtype wanted, struct reader *
     if (ordered) t++;
     h->kind = *t;
     h->size = t[0] && t[1] >= '1' && t[1] <= '8' && !t[2] ? t[1] - '0' : 0;
-    bool ok = integers ? (h->kind == 'i' || h->kind == 'u') && (h->size == 1 || h->size == 2 || h->size == 4 || h->size == 8)
-                       : h->kind == 'f' && (h->size == 2 || h->size == 4 || h->size == 8);
+    bool ok = integers
+                  ? (h->kind == 'i' || h->kind == 'u') && (h->size == 1 || h->size == 2 || h->size == 4 || h->size == 8)
+                  : h->kind == 'f' && (h->size == 2 || h->size == 4 || h->size == 8);
     if (!ok)
-        return fail(r, ATTN_EFORMAT, "has dtype %s; expected %s", h->dtype, integers ? "an integer (i1, i2, i4, i8, u1, u2, u4, u8)" : "a float (f2, f4, f8)");
+        return fail(r, ATTN_EFORMAT, "has dtype %s; expected %s", h->dtype,
+                    integers ? "an integer (i1, i2, i4, i8, u1, u2, u4, u8)" : "a float (f2, f4, f8)");
     return 0;
 }
 
@@ -194,7 +204,8 @@ static int check_shape(struct header *h, enum attn_dtype wanted, struct reader *
     }
     h->count *= product;
     /* With one dimension to speak of, both orders are the same. */
-    if (h->fortran && wide > 1 && h->count > 0) return fail(r, ATTN_EFORMAT, "is in Fortran order; save it with numpy.ascontiguousarray");
+    if (h->fortran && wide > 1 && h->count > 0)
+        return fail(r, ATTN_EFORMAT, "is in Fortran order; save it with numpy.ascontiguousarray");
     return 0;
 }
 
@@ -208,20 +219,27 @@ static int read_header(struct reader *r, struct header *h, enum attn_dtype wante
     if (got < 8) return fail(r, ATTN_EFORMAT, "is truncated: it ends inside the header");
     unsigned major = start[6], minor = start[7];
     if (major < 1 || major > 3 || minor != 0)
-        return fail(r, ATTN_EFORMAT, "is a .npy file of version %u.%u; versions 1.0, 2.0 and 3.0 can be read", major, minor);
+        return fail(r, ATTN_EFORMAT, "is a .npy file of version %u.%u; versions 1.0, 2.0 and 3.0 can be read", major,
+                    minor);
     size_t width = major == 1 ? 2 : 4;
-    if (fread(start + 8, 1, width, r->file) < width) return ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the header");
+    if (fread(start + 8, 1, width, r->file) < width)
+        return ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the header");
     uint32_t length = 0;
     for (size_t k = width; k-- > 0;) length = length << 8 | start[8 + k];
     *data_at = (int64_t)(8 + width + length);
-    if (r->bytes >= 0 && *data_at > r->bytes) return fail(r, ATTN_EFORMAT, "is truncated: its header should have %lu bytes", (unsigned long)length);
-    if (length > MAX_HEADER) return fail(r, ATTN_EFORMAT, "has a header of %lu bytes; at most %d can be read", (unsigned long)length, (int)MAX_HEADER);
+    if (r->bytes >= 0 && *data_at > r->bytes)
+        return fail(r, ATTN_EFORMAT, "is truncated: its header should have %lu bytes", (unsigned long)length);
+    if (length > MAX_HEADER)
+        return fail(r, ATTN_EFORMAT, "has a header of %lu bytes; at most %d can be read", (unsigned long)length,
+                    (int)MAX_HEADER);
     char *text = malloc((size_t)length + 1);
     if (!text) return fail(r, ATTN_EMEMORY, "out of memory");
     int error = 0;
-    if (fread(text, 1, length, r->file) < length) error = ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the header");
+    if (fread(text, 1, length, r->file) < length)
+        error = ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the header");
     text[length] = 0;
-    if (!error && memchr(text, 0, length)) error = fail(r, ATTN_EFORMAT, "has a header that numpy would not write: it holds a zero byte");
+    if (!error && memchr(text, 0, length))
+        error = fail(r, ATTN_EFORMAT, "has a header that numpy would not write: it holds a zero byte");
     if (!error) error = parse_header(text, h, r);
     free(text);
     if (!error) error = check_dtype(h, wanted, r);
@@ -301,7 +319,8 @@ static int read_data(struct reader *r, const struct header *h, enum attn_dtype d
     for (size_t done = 0; done < count;) {
         size_t left = count - done, wanted = as_it_is ? left : left < CHUNK / size ? left : CHUNK / size;
         size_t got = fread(as_it_is ? (unsigned char *)to : chunk, size, wanted, r->file);
-        if (got < wanted) return ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the data");
+        if (got < wanted)
+            return ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the data");
         for (size_t k = 0; k < got && !as_it_is; k++) {
             uint64_t bits = load(chunk + k * size, h->size, h->big);
             char text[32];
@@ -324,12 +343,15 @@ static int read_array(struct reader *r, enum attn_dtype dtype, struct attn_array
     if (error) return error;
     int64_t data = h.count * h.size;
     if (r->bytes >= 0 && r->bytes - data_at < data)
-        return fail(r, ATTN_EFORMAT, "is truncated: it has %lld bytes of data, its shape and dtype need %lld", (long long)(r->bytes - data_at),
-                    (long long)data);
+        return fail(r, ATTN_EFORMAT, "is truncated: it has %lld bytes of data, its shape and dtype need %lld",
+                    (long long)(r->bytes - data_at), (long long)data);
     if (r->bytes >= 0 && r->bytes - data_at > data)
-        return fail(r, ATTN_EFORMAT, "has %lld bytes after the end of its data", (long long)(r->bytes - data_at - data));
+        return fail(r, ATTN_EFORMAT, "has %lld bytes after the end of its data",
+                    (long long)(r->bytes - data_at - data));
     array->data = attn_alloc((size_t)h.count * attn_dtype_size(dtype));
-    if (!array->data) return fail(r, ATTN_EMEMORY, "out of memory: it needs %lld bytes", (long long)(h.count * (int64_t)attn_dtype_size(dtype)));
+    if (!array->data)
+        return fail(r, ATTN_EMEMORY, "out of memory: it needs %lld bytes",
+                    (long long)(h.count * (int64_t)attn_dtype_size(dtype)));
     array->dtype = dtype;
     array->rank = h.rank;
     memcpy(array->shape, h.shape, sizeof h.shape);
@@ -342,7 +364,8 @@ static int read_array(struct reader *r, enum attn_dtype dtype, struct attn_array
     return error;
 }
 
-int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message, size_t message_bytes)
+int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message,
+                  size_t message_bytes)
 {
     struct reader r = {.bytes = -1, .message = message, .message_bytes = message_bytes};
     memset(array, 0, sizeof *array);

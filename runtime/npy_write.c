@@ -35,9 +35,11 @@ static size_t write_header(char *header, const struct attn_array *array)
 {
     const uint16_t one = 1;
     char text[MAX_HEADER];
-    int n = snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", *(const char *)&one ? '<' : '>', dtype_text(array->dtype));
+    int n = snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                     *(const char *)&one ? '<' : '>', dtype_text(array->dtype));
     for (int k = 0; k < array->rank; k++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld%s", k ? ", " : "", (long long)array->shape[k], array->rank == 1 ? "," : "");
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld%s", k ? ", " : "", (long long)array->shape[k],
+                      array->rank == 1 ? "," : "");
     n += snprintf(text + n, sizeof text - (size_t)n, "), }");
     /* The data begins at a multiple of 64 bytes, after blanks and a newline. */
     size_t length = ((size_t)n + 1 + 10 + 63) / 64 * 64;

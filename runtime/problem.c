@@ -49,7 +49,8 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     return extent_fits(s, batch, heads, rows, dim) ? 0 : ATTN_ESIZE;
 }
 
-int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled)
+int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+                       struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
     struct attn_problem p = *problem;

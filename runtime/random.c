@@ -1,5 +1,6 @@
-/* Random parameters from a seed: Philox4x32-10 (Salmon et al., SC 2011), standard normal values, orthogonal random features.
-   All but the last conversion is arithmetic of integers, in fixed point: no option, compiler, library or machine can change a bit. */
+/* Random parameters from a seed: Philox4x32-10 (Salmon et al., SC 2011), standard normal values, orthogonal random
+   features. All but the last conversion is arithmetic of integers, in fixed point: no option, compiler, library or
+   machine can change a bit. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -89,7 +90,8 @@ static uint64_t minus_log2(uint64_t u)
     return (whole << 57) - fraction;
 }
 
-/* Sine and cosine of an angle up to pi/4, all in units of 2^-62, by their series: the first term left out is below 2^-66. */
+/* Sine and cosine of an angle up to pi/4, all in units of 2^-62, by their series: the first term left out is below
+   2^-66. */
 static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
 {
     const uint64_t one = UINT64_C(1) << 62, square = scaled(angle, angle, 62);
@@ -102,10 +104,12 @@ static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
     *cosine = c;
 }
 
-/* Values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56: below 2^60, as the largest that 64 bits can give is 9.42. */
+/* Values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56: below 2^60, as the largest that 64 bits can give
+   is 9.42. */
 static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t value[2])
 {
-    const uint64_t twice_log_2 = UINT64_C(0xB17217F7D1CF79AC), quarter_pi = UINT64_C(0xC90FDAA22168C235); /* in units of 2^-63 and 2^-64 */
+    const uint64_t twice_log_2 = UINT64_C(0xB17217F7D1CF79AC),
+                   quarter_pi = UINT64_C(0xC90FDAA22168C235); /* in units of 2^-63 and 2^-64 */
     const uint32_t counter[4] = {(uint32_t)pair, (uint32_t)(pair >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     uint32_t bits[4];
@@ -113,7 +117,8 @@ static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t v
     /* the radius sqrt(-2 log u) in units of 2^-60; u is never 0 */
     const uint64_t radius = root(multiply(minus_log2(((uint64_t)bits[1] << 32 | bits[0]) | 1), twice_log_2));
     /* the angle as an eighth of a turn and what is left over, counted from the nearest axis */
-    const uint64_t turn = (uint64_t)bits[3] << 32 | bits[2], octant = turn >> 61, most = UINT64_C(1) << 61, rest = turn & (most - 1);
+    const uint64_t turn = (uint64_t)bits[3] << 32 | bits[2], octant = turn >> 61, most = UINT64_C(1) << 61,
+                   rest = turn & (most - 1);
     uint64_t sine, cosine;
     sine_cosine(multiply((octant & 1 ? most - rest : rest) << 1, quarter_pi).high, &sine, &cosine);
     const bool swap = (octant + 1) & 2;
@@ -192,9 +197,11 @@ static bool make_unit(int64_t *v, int64_t n)
 static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
 {
     int64_t along = 0;
-    for (int64_t k = 0; k < n; k++) along += with_sign(scaled(magnitude(v[k]), magnitude(unit[k]), 60), (v[k] < 0) != (unit[k] < 0));
+    for (int64_t k = 0; k < n; k++)
+        along += with_sign(scaled(magnitude(v[k]), magnitude(unit[k]), 60), (v[k] < 0) != (unit[k] < 0));
     const uint64_t size = magnitude(along);
-    for (int64_t k = 0; k < n; k++) v[k] -= with_sign(scaled(size, magnitude(unit[k]), 60), (along < 0) != (unit[k] < 0));
+    for (int64_t k = 0; k < n; k++)
+        v[k] -= with_sign(scaled(size, magnitude(unit[k]), 60), (along < 0) != (unit[k] < 0));
 }
 
 /* Gram-Schmidt, twice: what is left of row `row` beyond the rows before it, of length 1. False when nothing is. */
@@ -214,8 +221,10 @@ size_t attn_orthogonal_work(int64_t rows, int64_t columns)
     return (size_t)((rows < columns ? rows : columns) + 1) * (size_t)columns * sizeof(int64_t);
 }
 
-/* Row `row` of the features, in units of 2^-52, at the end of the block's rows: Q has a unique sign, as R's diagonal is positive. */
-static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, int64_t row, int64_t columns, int64_t *block)
+/* Row `row` of the features, in units of 2^-52, at the end of the block's rows: Q has a unique sign, as R's diagonal is
+   positive. */
+static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, int64_t row, int64_t columns,
+                                  int64_t *block)
 {
     const int64_t in_block = row % columns;
     int64_t *q = block + in_block * columns, *made = block + (rows < columns ? rows : columns) * columns;

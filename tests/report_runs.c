@@ -1,4 +1,5 @@
-/* Pages of tune_report for tests/report: report_runs NAME writes one on standard output. The runs are fixed, or a search that is simulated. */
+/* Pages of tune_report for tests/report: report_runs NAME writes one on standard output. The runs are fixed, or a
+   search that is simulated. */
 #include "compiler/support/support.h"
 #include "compiler/tune/report.h"
 #include "compiler/tune/result.h"
@@ -68,9 +69,11 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
         struct tune_result *r = &t->result;
         t->id = k + 1;
         t->begun = run.begun + k;
-        for (int j = 0; j < s->knobs; j++) t->point.at[j] = k == 0 ? s->knob[j].default_at : (int)(uniform() * s->knob[j].values);
+        for (int j = 0; j < s->knobs; j++)
+            t->point.at[j] = k == 0 ? s->knob[j].default_at : (int)(uniform() * s->knob[j].values);
         const int64_t q = s->knob[0].value[t->point.at[0]], keys = s->knob[1].value[t->point.at[1]];
-        const double off = 0.06 * pow(log2((double)q / 64), 2) + 0.05 * pow(log2((double)keys / 256), 2) + (t->point.at[3] ? 0 : 0.12) - gain;
+        const double off = 0.06 * pow(log2((double)q / 64), 2) + 0.05 * pow(log2((double)keys / 256), 2) +
+                           (t->point.at[3] ? 0 : 0.12) - gain;
         const double usual = (double)length * (double)length * 2e-10, ratio = k == 0 ? 1 : 1 + off + 0.02 * uniform();
         r->work = 2.0 * 128 * 8 * (double)length * (double)length;
         r->bytes = (double)length * 8 * 128 * 4 * (1 + 512 / (double)q);
@@ -86,13 +89,16 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
         if (k % 11 == 5) fail(r, TUNE_WRONG, "row 17 of head 3 is off by 0.25, more than 1e-5");
         if (k % 13 == 7) fail(r, TUNE_CRASHED, "killed by SIGSEGV");
         if (k % 17 == 9) fail(r, TUNE_LATE, "no answer within 10 s");
-        if (k % 19 == 11) fail(r, TUNE_REFUSED, "clang-19: error: tile_q=48 </td></tr></table><script>document.title = 'taken'</script>");
+        if (k % 19 == 11)
+            fail(r, TUNE_REFUSED,
+                 "clang-19: error: tile_q=48 </td></tr></table><script>document.title = 'taken'</script>");
         if (k == trials - 1 && k) fail(r, TUNE_RUNNING, "");
     }
     return run;
 }
 
-/* Quotients that are known by heart: the trials take 1, 1/2, 2, 8 times what the default schedule does, and no other succeeds. */
+/* Quotients that are known by heart: the trials take 1, 1/2, 2, 8 times what the default schedule does, and no other
+   succeeds. */
 static struct tune_run by_hand(void)
 {
     static const double quotient[] = {1, 0.5, 2, 8};
@@ -106,8 +112,10 @@ static struct tune_run by_hand(void)
             fail(&t->result, k == 4 ? TUNE_CRASHED : TUNE_MEASURED, "killed by SIGILL");
             continue;
         }
-        t->result = (struct tune_result){.status = TUNE_MEASURED, .samples = 3, .sample = arena_alloc(arena, 3 * sizeof(struct tune_sample))};
-        for (int n = 0; n < 3; n++) t->result.sample[n] = (struct tune_sample){0.25 * quotient[k] * (n == 0 ? 0.8 : n == 1 ? 1 : 1.25), 0.25};
+        t->result = (struct tune_result){
+            .status = TUNE_MEASURED, .samples = 3, .sample = arena_alloc(arena, 3 * sizeof(struct tune_sample))};
+        for (int n = 0; n < 3; n++)
+            t->result.sample[n] = (struct tune_sample){0.25 * quotient[k] * (n == 0 ? 0.8 : n == 1 ? 1 : 1.25), 0.25};
     }
     return run;
 }
@@ -115,7 +123,9 @@ static struct tune_run by_hand(void)
 static int several(struct tune_run *run)
 {
     run[0] = search("softmax_8k", 8192, 60, 1, 0.06);
-    run[1] = search("</script><script>document.title='taken'</script><!--<script> & \"quoted\" 'names' \xff\xc3\x28 \x01 é", 65536, 240, 2, 0.2);
+    run[1] = search(
+        "</script><script>document.title='taken'</script><!--<script> & \"quoted\" 'names' \xff\xc3\x28 \x01 é", 65536,
+        240, 2, 0.2);
     run[1].strategy = "pipe:python3 \"<img src=http://example.com/x onerror=alert(1)>\"";
     run[1].experiment.space.knob[2].name = "<b>unroll</b>";
     run[1].experiment.spec_text = "name: </pre></script>\n";

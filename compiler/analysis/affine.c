@@ -1,5 +1,6 @@
-/* Integer expressions over the current ranges of axes, as sums: a weight for every axis, terms that are no sums but that are known to grow with what
-   they hold (the numbers of blocks) or to stay between constants (remainders), and a remainder without indices. */
+/* Integer expressions over the current ranges of axes, as sums: a weight for every axis, terms that are no sums but
+   that are known to grow with what they hold (the numbers of blocks) or to stay between constants (remainders), and a
+   remainder without indices. */
 #include "analysis.h"
 
 #include <stdlib.h>
@@ -99,14 +100,18 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
 bool form_scale(struct module *m, struct form *f, int64_t times)
 {
     for (int a = 0; a < MAX_AXES; a++)
-        if (__builtin_mul_overflow(f->weight[a], times, &f->weight[a]) || llabs(f->weight[a]) > LARGEST_WEIGHT) return false;
+        if (__builtin_mul_overflow(f->weight[a], times, &f->weight[a]) || llabs(f->weight[a]) > LARGEST_WEIGHT)
+            return false;
     for (int k = 0; k < f->terms; k++)
-        if (__builtin_mul_overflow(f->term[k].times, times, &f->term[k].times) || llabs(f->term[k].times) > LARGEST_WEIGHT) return false;
+        if (__builtin_mul_overflow(f->term[k].times, times, &f->term[k].times) ||
+            llabs(f->term[k].times) > LARGEST_WEIGHT)
+            return false;
     f->remainder = expr_make(m, EXPR_MUL, f->remainder, expr_int(m, times), NULL);
     return true;
 }
 
-/* The least or largest value of a term. A term that the divisor divides is given as `whole` numbers of divisors: floor(x / k) * k is x - x mod k. */
+/* The least or largest value of a term. A term that the divisor divides is given as `whole` numbers of divisors:
+   floor(x / k) * k is x - x mod k. */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;
@@ -123,15 +128,18 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         const struct expr *first = expr_extreme(m, b, false), *last = expr_extreme(m, b, true);
         if (a->op != EXPR_INDEX || !first || !last) return NULL;
         const struct expr *end = expr_make(m, EXPR_ADD, last, expr_int(m, 1), NULL);
-        return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name, expr_leaf(m, EXPR_LO, (int)a->integer), first, end);
+        return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name, expr_leaf(m, EXPR_LO, (int)a->integer), first,
+                       end);
     }
-    bool constant = (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && b->op == EXPR_INT && b->integer > 0;
+    bool constant = (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && b->op == EXPR_INT &&
+                    b->integer > 0;
     if (e->op == EXPR_DIV && constant) {
         x = expr_extreme(m, a, largest);
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
     }
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
-    if (e->op == EXPR_MOD && constant) return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
+    if (e->op == EXPR_MOD && constant)
+        return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
     if (e->op != EXPR_MIN && e->op != EXPR_MAX) return NULL;
     const struct expr *y = expr_extreme(m, b, largest);
     x = expr_extreme(m, a, largest);

@@ -1,4 +1,5 @@
-/* What is known of a program without running it: integers over ranges of axes, values of real expressions, ranges of regions, decay, lists that are drawn. */
+/* What is known of a program without running it: integers over ranges of axes, values of real expressions, ranges of
+   regions, decay, lists that are drawn. */
 #ifndef ATTNC_ANALYSIS_H
 #define ATTNC_ANALYSIS_H
 
@@ -7,10 +8,11 @@
 
 /* What the run-time axes are to an output (roles.c); -1: there is none. */
 struct roles {
-    int lane;   /* its last one, whose points are in the lanes: the queries of a row of the result */
-    int stream; /* what is summed over, tile by tile: the keys */
-    int chunk;  /* the chunks of a carried state */
-    uint32_t outer; /* what is summed over one by one around the stream, as bits: the heads that share the keys, for a result of keys */
+    int lane;       /* its last one, whose points are in the lanes: the queries of a row of the result */
+    int stream;     /* what is summed over, tile by tile: the keys */
+    int chunk;      /* the chunks of a carried state */
+    uint32_t outer; /* what is summed over one by one around the stream, as bits: the heads that share the keys, for a
+                       result of keys */
 };
 /* Of the output of that number. Returns NULL, or why loops cannot be made for it. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
@@ -19,7 +21,8 @@ const char *roles_of(const struct graph *g, int output, struct roles *out);
 
 enum { MAX_TERMS = 8 };
 
-/* The sum of weight[axis] * INDEX, of times * term (each with indices, and no sum itself) and of the remainder, which has none. Begin with remainder 0. */
+/* The sum of weight[axis] * INDEX, of times * term (each with indices, and no sum itself) and of the remainder, which
+   has none. Begin with remainder 0. */
 struct form {
     int64_t weight[MAX_AXES];
     int terms;
@@ -32,7 +35,8 @@ struct form {
 /* These say false when the form cannot hold the sum. */
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
 bool form_scale(struct module *m, struct form *f, int64_t times);
-/* The largest value of sign * form over the current ranges at most, the least at least, in SIZE, LO, HI; NULL: not known. */
+/* The largest value of sign * form over the current ranges at most, the least at least, in SIZE, LO, HI; NULL: not
+   known. */
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest);
 const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest);
 /* Whether e is x / by, rounded down. */
@@ -41,30 +45,34 @@ const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t 
 /* a - b, where that is known; of expressions without indices. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference);
 
-/* Between which numbers a real expression stays, whatever the indices and sizes; from -infinity to infinity where that is not known. (value_range.c) */
+/* Between which numbers a real expression stays, whatever the indices and sizes; from -infinity to infinity where that
+   is not known. (value_range.c) */
 struct real_range {
     double low, high;
 };
 struct real_range real_range(const struct expr *e);
-struct real_range real_range_of(const struct expr *e, struct real_range operand); /* where operands stay in that range */
+struct real_range real_range_of(const struct expr *e,
+                                struct real_range operand); /* where operands stay in that range */
 
-/* An exponential of query and key as base^(position of the query - position of the key) * factor of the query * factor of the key, with a base above 0
-   and up to 1 that is the same for all queries and keys. `ordered`: no key comes after the query. Returns why it is none, or NULL. (decay.c) */
+/* An exponential of query and key as base^(position of the query - position of the key) * factor of the query * factor
+   of the key, with a base above 0 and up to 1 that is the same for all queries and keys. `ordered`: no key comes after
+   the query. Returns why it is none, or NULL. (decay.c) */
 struct decay {
     const struct expr *base, *factor[2];
 };
-const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered, const struct expr *e, struct decay *out);
+const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
+                     const struct expr *e, struct decay *out);
 
-/* The indices of an axis that a region has for some point of the current ranges of the other axes, or a few more; or (`every`) those that it has for
-   every point, or a few less. A union; a bound that is NULL is none. (region.c) */
+/* The indices of an axis that a region has for some point of the current ranges of the other axes, or a few more; or
+   (`every`) those that it has for every point, or a few less. A union; a bound that is NULL is none. (region.c) */
 struct ranges {
     int count;
     struct range range[MAX_RANGES];
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
 
-/* The keys that a conjunction leaves of every period, from those of its conditions that repeat themselves (period.c): the residues from `phase` on, at most
-   `run` of them. */
+/* The keys that a conjunction leaves of every period, from those of its conditions that repeat themselves (period.c):
+   the residues from `phase` on, at most `run` of them. */
 struct period {
     uint64_t periodic;        /* those conditions, as bits; 0: there are none */
     int64_t period, run;      /* run 0: it leaves nothing */
@@ -72,13 +80,17 @@ struct period {
     bool exact;               /* all of these residues are left */
     const struct expr *phase; /* in SIZE, LO */
 };
-void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions, const struct expr *const *condition, struct period *out);
-/* A condition on the current ranges of all axes without which the region has no point in them, because of the ids it reads; NULL: none is known. */
+void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions,
+                        const struct expr *const *condition, struct period *out);
+/* A condition on the current ranges of all axes without which the region has no point in them, because of the ids it
+   reads; NULL: none is known. */
 const struct expr *region_reached(struct module *m, const struct expr *region);
 /* Bytes of workspace that these need, after the tiles. */
 int64_t ranges_workspace(const struct compilation *c);
-/* Warns of the user's exponentials that may overflow in what a spec was compiled to; `source` is its graph before the first pass. (overflow.c) */
-void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation, int compilations, struct diagnostics *d);
+/* Warns of the user's exponentials that may overflow in what a spec was compiled to; `source` is its graph before the
+   first pass. (overflow.c) */
+void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,
+                   int compilations, struct diagnostics *d);
 
 bool draw_same_lists(const struct expr *a, const struct expr *b);
 
@@ -89,7 +101,8 @@ struct drawn_list {
 
 void draw_lists(const struct stmt *s, struct drawn_list *list);
 int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn);
-/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF before a product. */
+/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF before a
+   product. */
 int64_t draw_union_bytes(const struct compilation *c, const struct stmt *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* Weights that fall by the same factor from key to key: what is base^(distance of query and key), times something of the query alone and something
-   of the key alone, however it was written. */
+/* Weights that fall by the same factor from key to key: what is base^(distance of query and key), times something of
+   the query alone and something of the key alone, however it was written. */
 #include "analysis.h"
 
 #include <math.h>
@@ -67,12 +67,14 @@ static const struct expr *take_positions(struct exponent *x, struct form *f, int
     *query = f->weight[x->lane];
     *key = f->weight[x->stream];
     f->weight[x->lane] = f->weight[x->stream] = 0;
-    const struct expr *ahead = make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), expr_leaf(x->m, EXPR_SIZE, x->lane));
+    const struct expr *ahead = make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                    expr_leaf(x->m, EXPR_SIZE, x->lane));
     if (*query > 1 || *query < -1) ahead = make(x, EXPR_MUL, ahead, expr_int(x->m, *query < 0 ? -*query : *query));
     if (*query < 0) ahead = make(x, EXPR_NEG, ahead, NULL);
     int64_t difference;
     if (*query == 0) return f->remainder;
-    return known_difference(x->m, f->remainder, ahead, &difference) ? expr_int(x->m, difference) : make(x, EXPR_SUB, f->remainder, ahead);
+    return known_difference(x->m, f->remainder, ahead, &difference) ? expr_int(x->m, difference)
+                                                                    : make(x, EXPR_SUB, f->remainder, ahead);
 }
 
 static bool add_integer(struct exponent *x, const struct expr *e, const struct expr *unit, double factor)
@@ -82,7 +84,9 @@ static bool add_integer(struct exponent *x, const struct expr *e, const struct e
         struct form f = {.remainder = expr_int(x->m, 0)};
         if (!form_add(x->m, &f, e->arg[0], 1)) return false;
         const struct expr *offset = take_positions(x, &f, &query, &key);
-        if (query != -key || query == 0 || offset->op != EXPR_INT || (query > 0 ? offset->integer < 0 : offset->integer > 0)) return false;
+        if (query != -key || query == 0 || offset->op != EXPR_INT ||
+            (query > 0 ? offset->integer < 0 : offset->integer > 0))
+            return false;
         e = query > 0 ? e->arg[0] : make(x, EXPR_NEG, e->arg[0], NULL);
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
@@ -128,9 +132,11 @@ static bool add(struct exponent *x, const struct expr *e, const struct expr *uni
     return add_rest(x, e, unit, factor);
 }
 
-const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered, const struct expr *e, struct decay *out)
+const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
+                     const struct expr *e, struct decay *out)
 {
-    struct exponent exponent = {.m = m, .value = weight, .lane = lane, .stream = stream, .ordered = ordered}, *x = &exponent;
+    struct exponent exponent = {.m = m, .value = weight, .lane = lane, .stream = stream, .ordered = ordered},
+                    *x = &exponent;
     const struct expr *one = expr_real(m, 1), *base = e->op == EXPR_POW ? e->arg[0] : NULL;
     const char *what = arena_printf(m->arena, "%s(…) of query and key has no finite features", expr_name(e->op));
     if (e->op != EXPR_POW && e->op != EXPR_EXP && e->op != EXPR_EXP2) return what;
@@ -148,7 +154,8 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
         out->factor[side] = !rest ? one : base ? make(x, EXPR_POW, base, rest) : make(x, e->op, rest, NULL);
     }
     struct real_range range = real_range(out->base);
-    if (range.low > 1 || (range.low > 0 && range.high > 1)) return "a weight that may grow with the distance of query and key cannot be carried";
+    if (range.low > 1 || (range.low > 0 && range.high > 1))
+        return "a weight that may grow with the distance of query and key cannot be carried";
     if (!(range.low > 0)) return "only a base above 0 can be carried to a power that is the distance of query and key";
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* The lists of blocks that masks draw at random, and the unions of ranges: how many there are, and the workspace that they take. */
+/* The lists of blocks that masks draw at random, and the unions of ranges: how many there are, and the workspace that
+   they take. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"

@@ -1,4 +1,5 @@
-/* Exponentials in the user's expressions that may overflow: those of an unbounded argument that the stabilise pass could not make relative to a maximum. */
+/* Exponentials in the user's expressions that may overflow: those of an unbounded argument that the stabilise pass
+   could not make relative to a maximum. */
 #include "analysis.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
@@ -10,7 +11,9 @@
 /* Whether the exponent is relative to a maximum, or is made of maxima alone: a factor that the result itself has. */
 static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
 {
-    if (e->op == EXPR_OPERAND) return g->value[v->operand[e->integer].of].op == GRAPH_REDUCE && g->value[v->operand[e->integer].of].fold == FOLD_MAX;
+    if (e->op == EXPR_OPERAND)
+        return g->value[v->operand[e->integer].of].op == GRAPH_REDUCE &&
+               g->value[v->operand[e->integer].of].fold == FOLD_MAX;
     if (expr_arity(e->op) == 0) return false;
     bool all = true, any = false;
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -30,8 +33,8 @@ static const struct expr *exponent_of(const struct expr *e)
 static bool has_loose_exponential(const struct graph *g, const struct value *v, const struct expr *e)
 {
     const struct expr *exponent = exponent_of(e);
-    if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(real_range(exponent).high) && !is_maximum(g, v, exponent) &&
-        !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
+    if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(real_range(exponent).high) &&
+        !is_maximum(g, v, exponent) && !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
         return true;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (has_loose_exponential(g, v, e->arg[k])) return true;
@@ -54,7 +57,8 @@ static bool any_loose(const struct compilation *const *compilation, int compilat
 static bool is_square_of(const struct value *v, int of)
 {
     const struct expr *e = v->expr;
-    return v->op == GRAPH_MAP && e->op == EXPR_MUL && e->arg[0] == e->arg[1] && e->arg[0]->op == EXPR_OPERAND && v->operand[e->arg[0]->integer].of == of;
+    return v->op == GRAPH_MAP && e->op == EXPR_MUL && e->arg[0] == e->arg[1] && e->arg[0]->op == EXPR_OPERAND &&
+           v->operand[e->arg[0]->integer].of == of;
 }
 
 /* The most that |row| can be, where a row is x / sqrt(c * <x, x> + eps): 1 / sqrt(c). Else infinity. */
@@ -70,7 +74,8 @@ static double norm_max(const struct graph *g, const struct value *row)
         const struct expr *root = of && of->op == EXPR_DIV && expr_is_real(of->arg[0], 1) ? of->arg[1] : NULL;
         if (!root || root->op != EXPR_SQRT) continue;
         const struct expr *square = root->arg[0];
-        if (square->op == EXPR_ADD && square->arg[1]->op == EXPR_REAL && square->arg[1]->real >= 0) square = square->arg[0];
+        if (square->op == EXPR_ADD && square->arg[1]->op == EXPR_REAL && square->arg[1]->real >= 0)
+            square = square->arg[0];
         double c = 1;
         if (square->op == EXPR_MUL && square->arg[1]->op == EXPR_REAL) {
             c = square->arg[1]->real;
@@ -78,7 +83,8 @@ static double norm_max(const struct graph *g, const struct value *row)
         }
         if (square->op != EXPR_OPERAND || c <= 0) continue;
         const struct value *sum = &g->value[inverse->operand[square->integer].of];
-        if (sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM && !sum->where && is_square_of(&g->value[sum->operand[0].of], row->operand[x->integer].of))
+        if (sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM && !sum->where &&
+            is_square_of(&g->value[sum->operand[0].of], row->operand[x->integer].of))
             return 1 / sqrt(c);
     }
     return INFINITY;
@@ -95,7 +101,8 @@ static double product_max(const struct graph *g)
             query |= g->module->axis[s->axes[k]].source == SIZE_N_Q;
             key |= g->module->axis[s->axes[k]].source == SIZE_N_K;
         }
-        if (s->op == GRAPH_CONTRACT && query && key) max = fmax(max, norm_max(g, &g->value[s->operand[0].of]) * norm_max(g, &g->value[s->operand[1].of]));
+        if (s->op == GRAPH_CONTRACT && query && key)
+            max = fmax(max, norm_max(g, &g->value[s->operand[0].of]) * norm_max(g, &g->value[s->operand[1].of]));
     }
     return max > 0 ? max : INFINITY;
 }
@@ -107,7 +114,8 @@ static bool is_factor(const struct expr *e, const struct expr *factor)
     return e == factor || (e->op == EXPR_MUL && (is_factor(e->arg[0], factor) || is_factor(e->arg[1], factor)));
 }
 
-/* Whether an infinity of x reaches the value of e: not through what stays below `largest`, and not from a denominator above 0. */
+/* Whether an infinity of x reaches the value of e: not through what stays below `largest`, and not from a denominator
+   above 0. */
 static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
 {
     if (e == x) return true;
@@ -121,29 +129,37 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
 }
 
 /* `max`: of |s|. What is a factor of the whole weight is not to blame where another exponential is there. */
-static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype, struct diagnostics *d)
+static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype,
+                            struct diagnostics *d)
 {
     const double largest = dtype == DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
     const struct real_range s = {-max, max};
     const struct exponential *found = NULL;
     for (int k = 0; k < e->exponentials; k++) {
         const struct exponential *x = &e->exponential[k];
-        if (!expr_has(exponent_of(x->e), EXPR_OPERAND) || real_range_of(x->e, s).high <= largest || !is_exposed(e->value, x->e, s, largest)) continue;
+        if (!expr_has(exponent_of(x->e), EXPR_OPERAND) || real_range_of(x->e, s).high <= largest ||
+            !is_exposed(e->value, x->e, s, largest))
+            continue;
         if (!found || (weight && is_factor(e->value, found->e) && !is_factor(e->value, x->e))) found = x;
     }
     if (!found) return;
     const bool power = found->e->op == EXPR_POW;
     const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text); /* from a --set */
     const char *above = power ? "" : arena_printf(arena, ", above %.1f", log(largest));
-    const char *bound = power ? "" : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))", floor(log(largest)) - 28); /* with room for sums */
-    diagnostics_warning(d, found->at, "%s'%s' overflows %s where its exponent is large%s, and rows of the result are NaN then", where, power ? "pow" : "exp",
-                        dtype_name(dtype_of_sums(dtype)), above);
-    diagnostics_note(d, found->at,
-                     "a maximum is subtracted only where the whole weight is a multiple of an exponential: bound the exponent%s, or write the weight so",
-                     bound);
+    const char *bound = power ? ""
+                              : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
+                                             floor(log(largest)) - 28); /* with room for sums */
+    diagnostics_warning(d, found->at,
+                        "%s'%s' overflows %s where its exponent is large%s, and rows of the result are NaN then", where,
+                        power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
+    diagnostics_note(
+        d, found->at,
+        "a maximum is subtracted only where the whole weight is a multiple of an exponential: bound the exponent%s, or write the weight so",
+        bound);
 }
 
-void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation, int compilations, struct diagnostics *d)
+void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,
+                   int compilations, struct diagnostics *d)
 {
     const struct similarity *s = &spec->similarity;
     struct arena *arena = source->module->arena;

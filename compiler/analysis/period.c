@@ -1,5 +1,6 @@
-/* Which keys a conjunction of conditions leaves, in periods: found from those of its conditions that repeat themselves along queries and keys, i.e. that
-   depend on them only through remainders. What is found is tried out, residue by residue. */
+/* Which keys a conjunction of conditions leaves, in periods: found from those of its conditions that repeat themselves
+   along queries and keys, i.e. that depend on them only through remainders. What is found is tried out, residue by
+   residue. */
 #include "analysis.h"
 
 #include <stdlib.h>
@@ -105,7 +106,9 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
     case EXPR_DIV: /* rounded down */
-        if (!positive(b) || !floor_quotient(x->m, e, &whole, &by) || whole == a || !moving(x, whole, out) || !whole_multiples(out, by)) return false;
+        if (!positive(b) || !floor_quotient(x->m, e, &whole, &by) || whole == a || !moving(x, whole, out) ||
+            !whole_multiples(out, by))
+            return false;
         for (int k = 0; k < 2; k++) out->by[k] /= by;
         return true;
     case EXPR_LE:
@@ -122,7 +125,8 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
     case EXPR_AND:
     case EXPR_OR: return moving(x, a, out) && moving(x, b, &other) && stays(out) && stays(&other) && align(out, &other);
     case EXPR_SELECT:
-        if (!moving(x, a, &third) || !stays(&third) || !moving(x, b, out) || !moving(x, e->arg[2], &other)) return false;
+        if (!moving(x, a, &third) || !stays(&third) || !moving(x, b, out) || !moving(x, e->arg[2], &other))
+            return false;
         return move_together(out, &other) && align(out, &third);
     default: return false;
     }
@@ -131,24 +135,30 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
 /* ---- C's remainder is the one of mathematics where nothing is negative ---- */
 
 /* Whether one of the conditions says that e, which may name the query, is not negative: as no key is. */
-static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions, const struct expr *const *condition)
+static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
+                              const struct expr *const *condition)
 {
     struct module *m = x->m;
     int64_t more;
     for (int k = 0; k < conditions; k++) {
         const struct expr *c = condition[k];
-        if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL) continue;
+        if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL)
+            continue;
         struct form f = {.remainder = expr_int(m, 0)}; /* e - (b - a) */
-        if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms) continue;
+        if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms)
+            continue;
         bool plain = true;
         for (int a = 0; a < m->axes; a++) plain &= a == x->key->integer ? f.weight[a] >= 0 : f.weight[a] == 0;
-        if (plain && known_difference(m, f.remainder, expr_int(m, 0), &more) && more + (c->op == EXPR_LT) >= 0) return true;
+        if (plain && known_difference(m, f.remainder, expr_int(m, 0), &more) && more + (c->op == EXPR_LT) >= 0)
+            return true;
     }
     return false;
 }
 
-/* What the position of a query is made of may be negative, where there are more queries than keys; what a key is made of not. */
-static bool not_negative(const struct positions *x, const struct expr *e, int conditions, const struct expr *const *condition)
+/* What the position of a query is made of may be negative, where there are more queries than keys; what a key is made
+   of not. */
+static bool not_negative(const struct positions *x, const struct expr *e, int conditions,
+                         const struct expr *const *condition)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
     bool parts[2] = {false, false};
@@ -179,7 +189,8 @@ static bool not_negative(const struct positions *x, const struct expr *e, int co
 }
 
 /* The same with remainders that are not negative, under the conditions. */
-static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions, const struct expr *const *condition)
+static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions,
+                                       const struct expr *const *condition)
 {
     struct module *m = x->m;
     const struct expr *arg[3] = {NULL, NULL, NULL};
@@ -189,8 +200,10 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
         arg[k] = rounded_down(x, e->arg[k], conditions, condition);
         changed |= arg[k] != e->arg[k];
     }
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) && not_negative(x, e->arg[0], conditions, condition))
-        return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL) : floor_divide(m, arg[0], arg[1]->integer);
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) &&
+        not_negative(x, e->arg[0], conditions, condition))
+        return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
+                                 : floor_divide(m, arg[0], arg[1]->integer);
     if (e->op == EXPR_EQ || e->op == EXPR_NE) /* whether it divides does not hang on the sign */
         for (int k = 0; k < 2; k++)
             if (arg[k]->op == EXPR_MOD && positive(arg[k]->arg[1]) && expr_is_real(arg[1 - k], 0)) {
@@ -263,9 +276,11 @@ static int64_t shortest(const bool *is_left, int64_t period)
     return period;
 }
 
-/* Those conditions that repeat themselves, rounded down: how many; their periods, and that of all positions moving together. */
-static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition, const struct expr **periodic, uint64_t *which,
-                               struct moving *period, struct moving *together)
+/* Those conditions that repeat themselves, rounded down: how many; their periods, and that of all positions moving
+   together. */
+static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition,
+                               const struct expr **periodic, uint64_t *which, struct moving *period,
+                               struct moving *together)
 {
     struct positions diagonal = *x;
     int count = 0;
@@ -283,13 +298,17 @@ static int periodic_conditions(const struct positions *x, int conditions, const 
     return count;
 }
 
-void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions, const struct expr *const *condition, struct period *out)
+void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions,
+                        const struct expr *const *condition, struct period *out)
 {
     /* what stands for the position of a query is the same for a whole tile, and no condition names it */
-    const struct positions x = {.m = m, .query = expr_leaf(m, EXPR_LO, query_axis), .key = expr_leaf(m, EXPR_INDEX, key_axis)};
-    const struct expr *shift = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, key_axis), expr_leaf(m, EXPR_SIZE, query_axis), NULL);
+    const struct positions x = {
+        .m = m, .query = expr_leaf(m, EXPR_LO, query_axis), .key = expr_leaf(m, EXPR_INDEX, key_axis)};
+    const struct expr *shift = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, key_axis),
+                                         expr_leaf(m, EXPR_SIZE, query_axis), NULL);
     const struct expr *position = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, query_axis), shift, NULL);
-    const struct expr **of = arena_alloc(m->arena, (size_t)conditions * sizeof *of), **periodic = arena_alloc(m->arena, (size_t)conditions * sizeof *periodic);
+    const struct expr **of = arena_alloc(m->arena, (size_t)conditions * sizeof *of),
+                      **periodic = arena_alloc(m->arena, (size_t)conditions * sizeof *periodic);
     struct moving period, together;
     *out = (struct period){.periodic = 0};
     for (int k = 0; k < conditions; k++) of[k] = expr_replace(m, condition[k], position, x.query);

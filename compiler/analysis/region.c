@@ -1,5 +1,6 @@
-/* Which indices of an axis a region reaches from the current ranges of the other axes, and which are in it wholly: unions of ranges, solved from its
-   comparisons. What is not understood is taken to reach everything and to be whole nowhere. */
+/* Which indices of an axis a region reaches from the current ranges of the other axes, and which are in it wholly:
+   unions of ranges, solved from its comparisons. What is not understood is taken to reach everything and to be whole
+   nowhere. */
 #include "analysis.h"
 
 #include <string.h>
@@ -17,7 +18,8 @@ struct set {
 struct solver {
     struct module *m;
     int axis;
-    bool every; /* the indices in the region for every point of the other axes, at most; else those for some point, at least */
+    bool every; /* the indices in the region for every point of the other axes, at most; else those for some point, at
+                   least */
     int splits;
 };
 
@@ -153,7 +155,8 @@ static bool has_axis(const struct solver *s, const struct expr *e)
 
 static struct set under(const struct expr *condition)
 {
-    return (struct set){.pieces = condition->op != EXPR_INT || condition->integer, .piece = {{.when = condition->op == EXPR_INT ? NULL : condition}}};
+    return (struct set){.pieces = condition->op != EXPR_INT || condition->integer,
+                        .piece = {{.when = condition->op == EXPR_INT ? NULL : condition}}};
 }
 
 /* Terms over the axis that are only known to lie between constants become those. */
@@ -167,7 +170,8 @@ static bool bound_terms(const struct solver *s, struct form *f)
         const struct expr *end = expr_extreme(s->m, e, (times > 0) != s->every);
         if (!end || end->op != EXPR_INT) return false;
         f->term[k] = f->term[--f->terms];
-        f->remainder = expr_make(s->m, EXPR_ADD, f->remainder, expr_make(s->m, EXPR_MUL, end, expr_int(s->m, times), NULL), NULL);
+        f->remainder = expr_make(s->m, EXPR_ADD, f->remainder,
+                                 expr_make(s->m, EXPR_MUL, end, expr_int(s->m, times), NULL), NULL);
     }
     return true;
 }
@@ -233,7 +237,8 @@ static struct set compare(const struct solver *s, const struct expr *less, const
 static struct set solve(struct solver *s, const struct expr *e, bool negated);
 
 /* Something in a comparison that is one of two things under a condition: which, and the two. */
-static const struct expr *find_choice(struct module *m, const struct expr *e, const struct expr **condition, const struct expr **one, const struct expr **other)
+static const struct expr *find_choice(struct module *m, const struct expr *e, const struct expr **condition,
+                                      const struct expr **one, const struct expr **other)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1], *zero = expr_int(m, 0);
     if (e->type == TYPE_REAL) return NULL;
@@ -241,7 +246,8 @@ static const struct expr *find_choice(struct module *m, const struct expr *e, co
     if (e->op == EXPR_SELECT)
         *condition = a, *one = b, *other = e->arg[2];
     else if (e->op == EXPR_MIN || e->op == EXPR_MAX)
-        *condition = expr_make(m, EXPR_LE, a, b, NULL), *one = e->op == EXPR_MIN ? a : b, *other = e->op == EXPR_MIN ? b : a;
+        *condition = expr_make(m, EXPR_LE, a, b, NULL), *one = e->op == EXPR_MIN ? a : b,
+        *other = e->op == EXPR_MIN ? b : a;
     else if (e->op == EXPR_ABS)
         *condition = expr_make(m, EXPR_LE, zero, a, NULL), *one = a, *other = expr_make(m, EXPR_NEG, a, NULL, NULL);
     else if (e->type == TYPE_BOOL)
@@ -256,7 +262,8 @@ static const struct expr *find_choice(struct module *m, const struct expr *e, co
     return NULL;
 }
 
-/* What lies between the two ends of each side, the ids of a range of positions among them. Where the axis' own range is not known, nothing is known. */
+/* What lies between the two ends of each side, the ids of a range of positions among them. Where the axis' own range is
+   not known, nothing is known. */
 static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);
@@ -266,7 +273,9 @@ static struct set compare_ends(const struct solver *s, const struct expr *less, 
 
 static bool divides_by_zero(const struct expr *e)
 {
-    if ((e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && e->arg[1]->op == EXPR_INT && !e->arg[1]->integer) return true;
+    if ((e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && e->arg[1]->op == EXPR_INT &&
+        !e->arg[1]->integer)
+        return true;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (divides_by_zero(e->arg[k])) return true;
     return false;
@@ -283,14 +292,16 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     if (choice) {
         if (s->splits == DEEPEST_SPLIT) return unknown(s);
         s->splits++;
-        struct set first = solve(s, expr_replace(m, e, choice, one), negated), second = solve(s, expr_replace(m, e, choice, other), negated);
+        struct set first = solve(s, expr_replace(m, e, choice, one), negated),
+                   second = solve(s, expr_replace(m, e, choice, other), negated);
         struct set holds = solve(s, condition, false), fails = solve(s, condition, true);
         first = intersect(s, &holds, &first);
         second = intersect(s, &fails, &second);
         s->splits--;
         return unite(s, &first, &second);
     }
-    struct set (*by)(const struct solver *, const struct expr *, const struct expr *, bool) = ends ? compare_ends : compare;
+    struct set (*by)(const struct solver *, const struct expr *, const struct expr *, bool) = ends ? compare_ends
+                                                                                                   : compare;
     if (e->op == EXPR_LE) return negated ? by(s, b, a, true) : by(s, a, b, false);
     if (e->op == EXPR_LT) return negated ? by(s, b, a, false) : by(s, a, b, true);
     bool equal = (e->op == EXPR_EQ) != negated;
@@ -318,7 +329,8 @@ static struct set solve(struct solver *s, const struct expr *e, bool negated)
         int64_t by;
         if (s->axis < 0) return unknown(s);
         uint32_t own = UINT32_C(1) << s->axis;
-        bool numbers_blocks = b == expr_leaf(s->m, EXPR_INDEX, s->axis) || (floor_quotient(s->m, b, &x, &by) && x == expr_leaf(s->m, EXPR_INDEX, s->axis));
+        bool numbers_blocks = b == expr_leaf(s->m, EXPR_INDEX, s->axis) ||
+                              (floor_quotient(s->m, b, &x, &by) && x == expr_leaf(s->m, EXPR_INDEX, s->axis));
         if (negated || !numbers_blocks || (expr_axes(a) | expr_axes(e->arg[2])) & own) return unknown(s);
         return (struct set){.pieces = 1, .piece = {{.drawn = e}}};
     }

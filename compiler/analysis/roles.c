@@ -1,4 +1,5 @@
-/* What the run-time axes are to an output: found from the graph, so that no pass asks which of them are the queries' and which the keys'. */
+/* What the run-time axes are to an output: found from the graph, so that no pass asks which of them are the queries'
+   and which the keys'. */
 #include "analysis.h"
 
 static bool run_time(const struct graph *g, int axis)

@@ -1,4 +1,5 @@
-/* The range of a real expression over positions, heads and sizes: between which numbers it stays whatever they are. Exponentials are above 0. */
+/* The range of a real expression over positions, heads and sizes: between which numbers it stays whatever they are.
+   Exponentials are above 0. */
 #include "analysis.h"
 
 #include <float.h>
@@ -45,13 +46,17 @@ struct real_range real_range_of(const struct expr *e, struct real_range operand)
     case EXPR_SUB: return between(a.low - b.high, a.high - b.low);
     case EXPR_MUL:
         if (e->arg[0] == e->arg[1] || is_negative_of(e->arg[0], e->arg[1])) { /* a square, or minus one */
-            const struct real_range square = between(a.low > 0 ? a.low * a.low : a.high < 0 ? a.high * a.high : 0, fmax(a.low * a.low, a.high * a.high));
+            const struct real_range square = between(a.low > 0    ? a.low * a.low
+                                                     : a.high < 0 ? a.high * a.high
+                                                                  : 0,
+                                                     fmax(a.low * a.low, a.high * a.high));
             return e->arg[0] == e->arg[1] ? square : between(-square.high, -square.low);
         }
         return around(times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high));
     case EXPR_DIV:
         if (e->type != TYPE_REAL || (b.low <= 0 && b.high >= 0)) return anything;
-        return around(times(a.low, 1 / b.low), times(a.low, 1 / b.high), times(a.high, 1 / b.low), times(a.high, 1 / b.high));
+        return around(times(a.low, 1 / b.low), times(a.low, 1 / b.high), times(a.high, 1 / b.low),
+                      times(a.high, 1 / b.high));
     case EXPR_SELECT: {
         struct real_range c = real_range_of(e->arg[2], operand);
         return between(fmin(b.low, c.low), fmax(b.high, c.high));

@@ -1,5 +1,6 @@
-/* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each spec has its turn, again and again, so that
-   what disturbs the machine disturbs all of them; beside them stand the machine's peak and what the roofline expects. */
+/* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each spec has its
+   turn, again and again, so that what disturbs the machine disturbs all of them; beside them stand the machine's peak
+   and what the roofline expects. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -21,8 +22,8 @@
 #include <unistd.h>
 
 enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
-static const double TURN = 0.01;         /* seconds that a spec has at a time, at least: one call, or more */
-static const double FREE_SHARE = 0.9;    /* of the free memory that is taken */
+static const double TURN = 0.01;      /* seconds that a spec has at a time, at least: one call, or more */
+static const double FREE_SHARE = 0.9; /* of the free memory that is taken */
 
 /* A kernel with what its calls at one point need. */
 struct prepared {
@@ -59,13 +60,14 @@ static void say_point(const struct running *r, int point, const char *what)
     if (b->o->console.quiet || (!r->live && what)) return;
     clear_line(r);
     fprintf(stderr, r->live ? "[%d/%d] " : "attnc: %d/%d: ", point + 1, b->points);
-    fprintf(stderr, "length %lld, %lld head%s, %d thread%s", (long long)p->length, (long long)p->heads.heads, p->heads.heads == 1 ? "" : "s", p->threads,
-            p->threads == 1 ? "" : "s");
+    fprintf(stderr, "length %lld, %lld head%s, %d thread%s", (long long)p->length, (long long)p->heads.heads,
+            p->heads.heads == 1 ? "" : "s", p->threads, p->threads == 1 ? "" : "s");
     if (what) fprintf(stderr, ": %s", what);
     fputs(r->live ? "" : "\n", stderr);
 }
 
-/* ---- signals: a thread waits for them, for a call may take long, tells what there is and ends the program by the same signal ---- */
+/* ---- signals: a thread waits for them, for a call may take long, tells what there is and ends the program by the same
+   signal ---- */
 
 static void *watch(void *user)
 {
@@ -88,7 +90,8 @@ static void watch_begin(struct running *r)
     sigemptyset(&r->signals);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         struct sigaction action;
-        if (sigaction(numbers[k], NULL, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&r->signals, numbers[k]);
+        if (sigaction(numbers[k], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&r->signals, numbers[k]);
     }
     pthread_mutex_init(&r->lock, NULL);
     /* before the kernels have threads, which inherit the mask */
@@ -129,7 +132,8 @@ static void release(struct prepared *p)
 
 /* ---- what a point takes ---- */
 
-/* By the roofline, and how the spec compared with it at the last length that was measured with as many heads and threads. */
+/* By the roofline, and how the spec compared with it at the last length that was measured with as many heads and
+   threads. */
 static double expected_seconds(const struct bench *b, int point, int spec)
 {
     const struct bench_point *here = &b->point[point];
@@ -137,7 +141,9 @@ static double expected_seconds(const struct bench *b, int point, int spec)
     for (int k = point - 1; k >= 0; k--) {
         const struct bench_point *p = &b->point[k];
         const struct bench_result *before = &p->result[spec];
-        if (p->threads != here->threads || p->heads.heads != here->heads.heads || p->heads.kv_heads != here->heads.kv_heads) break;
+        if (p->threads != here->threads || p->heads.heads != here->heads.heads ||
+            p->heads.kv_heads != here->heads.kv_heads)
+            break;
         if (!before->measured) continue;
         double ratio = before->best / bench_expected(before);
         return seconds * (before->best < TURN && ratio > 2 ? 2 : ratio); /* what is short says little of what is long */
@@ -155,17 +161,23 @@ static bool prepare(struct running *r, int point, int spec)
     const struct unit *unit = b->unit[spec];
     const struct attn_kernel *kernel = r->loaded[spec].kernel;
     *p = (struct prepared){.call = {.kernel = kernel, .arrays = &r->arrays[kernel->dtype]}};
-    p->call.problem = (struct attn_problem){
-        .batch = b->request.batch, .heads = at->heads.heads, .kv_heads = at->heads.kv_heads, .n_q = at->length, .n_k = at->length, .threads = at->threads};
+    p->call.problem = (struct attn_problem){.batch = b->request.batch,
+                                            .heads = at->heads.heads,
+                                            .kv_heads = at->heads.kv_heads,
+                                            .n_q = at->length,
+                                            .n_k = at->length,
+                                            .threads = at->threads};
     result->workspace = kernel->workspace(&p->call.problem);
     double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();
     char one[32], two[32];
     if (bytes > free_bytes) {
-        skip(r, result, "its arrays and workspace take %s, and %s are free", table_bytes(bytes, one, sizeof one), table_bytes(free_bytes, two, sizeof two));
+        skip(r, result, "its arrays and workspace take %s, and %s are free", table_bytes(bytes, one, sizeof one),
+             table_bytes(free_bytes, two, sizeof two));
         return false;
     }
     const struct compilation *c = unit_choice(unit, unit_target_here(unit), at->length);
-    const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads, at->length, at->length};
+    const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
+                                      at->length, at->length};
     result->form = c->linear ? "linear" : "quadratic";
     count_work(c, &size, b->request.document, machine_cache(), &result->counts);
     result->peak = machine_peak(b->machine, unit->spec->dtype, at->threads, 0);
@@ -251,8 +263,8 @@ static bool turn(struct running *r, struct bench_result *result, int spec, doubl
     return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, result->best));
 }
 
-/* The peak and the bandwidth are measured once more at each point, in turn with the kernels; where either is better than it was, that is what all are
-   held against. */
+/* The peak and the bandwidth are measured once more at each point, in turn with the kernels; where either is better
+   than it was, that is what all are held against. */
 static void measure_machine(struct running *r, int point)
 {
     struct bench *b = r->b;
@@ -323,10 +335,15 @@ static void warn_shaking(const struct bench *b)
         }
     if (b->o->console.quiet) return;
     if (peak > SPREAD_MAX)
-        fprintf(stderr, "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n", 100 * peak);
+        fprintf(
+            stderr,
+            "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n",
+            100 * peak);
     if (shaking > 0)
-        fprintf(stderr, "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else keeps this machine busy\n",
-                shaking, measured, 100 * SPREAD_MAX, 100 * calls);
+        fprintf(
+            stderr,
+            "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else keeps this machine busy\n",
+            shaking, measured, 100 * SPREAD_MAX, 100 * calls);
 }
 
 static void make_points(struct bench *b, struct arena *arena)
@@ -363,7 +380,8 @@ static enum status load_all(struct running *r)
 
 static enum status run(struct bench *b, struct arena *arena)
 {
-    struct running running = {.b = b, .arena = arena, .live = isatty(STDERR_FILENO) && !b->o->console.quiet}, *r = &running;
+    struct running running = {.b = b, .arena = arena, .live = isatty(STDERR_FILENO) && !b->o->console.quiet},
+                   *r = &running;
     enum status status = load_all(r);
     if (status == STATUS_DONE) {
         make_points(b, arena);
@@ -381,21 +399,26 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* What is written in the end has a place, as far as can be known before anything is measured, and no name that says it is something else. */
+/* What is written in the end has a place, as far as can be known before anything is measured, and no name that says it
+   is something else. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};
-    const char *base = o->plot ? strrchr(o->plot, '/') : NULL, *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
+    const char *base = o->plot ? strrchr(o->plot, '/') : NULL,
+               *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
     if (suffix && strcasecmp(suffix, ".svg") != 0) {
-        complain(o, "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in rsvg-convert out.svg -o out%s", o->plot,
-                 suffix);
+        complain(
+            o,
+            "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in rsvg-convert out.svg -o out%s",
+            o->plot, suffix);
         return STATUS_USAGE;
     }
     for (int k = 0; k < 3; k++) {
         if (!file[k]) continue;
         for (int other = 0; other < k; other++)
             if (file[other] && strcmp(file[k], file[other]) == 0) {
-                complain(o, "%s and %s cannot both go to %s", option[other], option[k], strcmp(file[k], "-") == 0 ? "standard output" : file[k]);
+                complain(o, "%s and %s cannot both go to %s", option[other], option[k],
+                         strcmp(file[k], "-") == 0 ? "standard output" : file[k]);
                 return STATUS_USAGE;
             }
         if (strcmp(file[k], "-") == 0) continue;
@@ -403,7 +426,10 @@ static enum status check_files(const struct options *o)
         struct text folder = {0};
         struct stat info;
         text_add(&folder, "%.*s", slash ? (int)(slash - file[k]) + 1 : 1, slash ? file[k] : ".");
-        int why = access(folder.data, W_OK) != 0 ? errno : !*file[k] ? ENOENT : stat(file[k], &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR : 0;
+        int why = access(folder.data, W_OK) != 0                       ? errno
+                  : !*file[k]                                          ? ENOENT
+                  : stat(file[k], &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR
+                                                                       : 0;
         text_free(&folder);
         if (!why) continue;
         complain(o, "cannot write %s: %s", file[k], strerror(why));

@@ -14,7 +14,8 @@ static bool threads_read(const struct options *o, struct bench_request *r)
         int64_t n;
         const char *end = count_read(at, &n);
         if (!end || n > 4096 || r->threads == MAX_COUNTS || (*end && *end != ',')) {
-            complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MAX_COUNTS, o->thread_list);
+            complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MAX_COUNTS,
+                     o->thread_list);
             return false;
         }
         r->thread[r->threads++] = (int)n;
@@ -30,10 +31,11 @@ bool heads_read(const struct options *o, struct bench_request *r)
     for (const char *at = text;; at++) {
         at = r->heads < MAX_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
-            complain(o,
-                     "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after a slash where they are fewer, "
-                     "as in 1,8,8/2, not '%s'",
-                     MAX_COUNTS, 1 << 20, text);
+            complain(
+                o,
+                "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after a slash where they are fewer, "
+                "as in 1,8,8/2, not '%s'",
+                MAX_COUNTS, 1 << 20, text);
             return false;
         }
         if (!*at) return true;
@@ -43,6 +45,7 @@ bool heads_read(const struct options *o, struct bench_request *r)
 bool bench_request_read(const struct options *o, struct bench_request *r)
 {
     *r = (struct bench_request){.batch = 1, .time = 0.5, .limit = 10, .seed = o->has_seed ? o->seed : 1};
-    return lengths_read(o, default_lengths, &r->lengths) && threads_read(o, r) && heads_read(o, r) && one_number(o, "--batch", o->batch, 1 << 20, &r->batch) &&
-           document_read(o, &r->document) && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit);
+    return lengths_read(o, default_lengths, &r->lengths) && threads_read(o, r) && heads_read(o, r) &&
+           one_number(o, "--batch", o->batch, 1 << 20, &r->batch) && document_read(o, &r->document) &&
+           seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit);
 }

@@ -1,5 +1,6 @@
-/* Time against length as a picture: an SVG file with a curve for each spec, on logarithmic axes, each named at its right end. Colours follow the
-   reader's light or dark scheme. What was too long to be measured is drawn in dashes where it is expected. */
+/* Time against length as a picture: an SVG file with a curve for each spec, on logarithmic axes, each named at its
+   right end. Colours follow the reader's light or dark scheme. What was too long to be measured is drawn in dashes
+   where it is expected. */
 #include "bench.h"
 #include "request.h"
 #include "../spec/spec.h"
@@ -12,20 +13,20 @@
 enum { PLOT = 560, LEFT = 92, TOP = 84, BOTTOM = 62, COLORS = 8, MAX_CURVES = 24 };
 static const double LABEL = 34; /* from one name to the next */
 
-static const char
-    style[] = "<style>\n"
-              ".paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.grid{stroke:#e3e8ee}.axis{stroke:#5b6774;fill:none}.dot{stroke:#ffffff}\n"
-              ".s0{stroke:#b3261e}.s1{stroke:#b8680f}.s2{stroke:#2f6fb0}.s3{stroke:#16857a}\n"
-              ".s4{stroke:#7a4fb5}.s5{stroke:#5f7a1f}.s6{stroke:#b0307a}.s7{stroke:#4a5a6a}\n"
-              ".f0{fill:#b3261e}.f1{fill:#b8680f}.f2{fill:#2f6fb0}.f3{fill:#16857a}\n"
-              ".f4{fill:#7a4fb5}.f5{fill:#5f7a1f}.f6{fill:#b0307a}.f7{fill:#4a5a6a}\n"
-              "@media (prefers-color-scheme: dark){\n"
-              ".paper{fill:#10161d}.ink{fill:#e6edf3}.muted{fill:#9aa7b4}.grid{stroke:#26303b}.axis{stroke:#9aa7b4}.dot{stroke:#10161d}\n"
-              ".s0{stroke:#ff8a80}.s1{stroke:#ffb454}.s2{stroke:#7ab8ff}.s3{stroke:#4fd1c0}\n"
-              ".s4{stroke:#c3a1ff}.s5{stroke:#b6d66a}.s6{stroke:#ff8ac4}.s7{stroke:#b4c2d0}\n"
-              ".f0{fill:#ff8a80}.f1{fill:#ffb454}.f2{fill:#7ab8ff}.f3{fill:#4fd1c0}\n"
-              ".f4{fill:#c3a1ff}.f5{fill:#b6d66a}.f6{fill:#ff8ac4}.f7{fill:#b4c2d0}\n"
-              "}\n</style>\n";
+static const char style[] =
+    "<style>\n"
+    ".paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.grid{stroke:#e3e8ee}.axis{stroke:#5b6774;fill:none}.dot{stroke:#ffffff}\n"
+    ".s0{stroke:#b3261e}.s1{stroke:#b8680f}.s2{stroke:#2f6fb0}.s3{stroke:#16857a}\n"
+    ".s4{stroke:#7a4fb5}.s5{stroke:#5f7a1f}.s6{stroke:#b0307a}.s7{stroke:#4a5a6a}\n"
+    ".f0{fill:#b3261e}.f1{fill:#b8680f}.f2{fill:#2f6fb0}.f3{fill:#16857a}\n"
+    ".f4{fill:#7a4fb5}.f5{fill:#5f7a1f}.f6{fill:#b0307a}.f7{fill:#4a5a6a}\n"
+    "@media (prefers-color-scheme: dark){\n"
+    ".paper{fill:#10161d}.ink{fill:#e6edf3}.muted{fill:#9aa7b4}.grid{stroke:#26303b}.axis{stroke:#9aa7b4}.dot{stroke:#10161d}\n"
+    ".s0{stroke:#ff8a80}.s1{stroke:#ffb454}.s2{stroke:#7ab8ff}.s3{stroke:#4fd1c0}\n"
+    ".s4{stroke:#c3a1ff}.s5{stroke:#b6d66a}.s6{stroke:#ff8ac4}.s7{stroke:#b4c2d0}\n"
+    ".f0{fill:#ff8a80}.f1{fill:#ffb454}.f2{fill:#7ab8ff}.f3{fill:#4fd1c0}\n"
+    ".f4{fill:#c3a1ff}.f5{fill:#b6d66a}.f6{fill:#ff8ac4}.f7{fill:#b4c2d0}\n"
+    "}\n</style>\n";
 
 struct curve {
     struct text name;
@@ -136,13 +137,15 @@ static void draw_axes(const struct picture *p)
         double n = (double)lengths->length[k], x = at(&p->x, n);
         if (n < p->x.min || n > p->x.max || x - last < 44) continue;
         last = x;
-        text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, p->y.from, x, p->y.to);
+        text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, p->y.from, x,
+                 p->y.to);
         length_name(n, text, sizeof text);
         text_at(out, x, p->y.from + 20, "text-anchor=\"middle\" class=\"muted\"", text);
     }
     for (int power = 0; p->y.min * pow(10, power) < p->y.max * 1.001; power++) {
         double s = p->y.min * pow(10, power), y = at(&p->y, s);
-        text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", p->x.from, y, p->x.to, y);
+        text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", p->x.from, y, p->x.to,
+                 y);
         if (s < 0.9995)
             snprintf(text, sizeof text,
                      s < 0.9995e-6   ? "%.0f ns"
@@ -155,10 +158,14 @@ static void draw_axes(const struct picture *p)
             snprintf(text, sizeof text, "%.0f s", s);
         text_at(out, p->x.from - 10, y + 4.5, "text-anchor=\"end\" class=\"muted\"", text);
     }
-    text_add(out, "<path class=\"axis\" stroke-width=\"1.2\" d=\"M%.1f,%.1f V%.1f H%.1f\"/>\n", p->x.from, p->y.to, p->y.from, p->x.to);
-    text_at(out, (p->x.from + p->x.to) / 2, p->height - 16, "text-anchor=\"middle\" class=\"ink\"", "length: queries and keys (1k = 1024)");
-    text_add(out, "<text transform=\"translate(26,%.1f) rotate(-90)\" text-anchor=\"middle\" class=\"ink\">time of one call</text>\n",
-             (p->y.from + p->y.to) / 2);
+    text_add(out, "<path class=\"axis\" stroke-width=\"1.2\" d=\"M%.1f,%.1f V%.1f H%.1f\"/>\n", p->x.from, p->y.to,
+             p->y.from, p->x.to);
+    text_at(out, (p->x.from + p->x.to) / 2, p->height - 16, "text-anchor=\"middle\" class=\"ink\"",
+            "length: queries and keys (1k = 1024)");
+    text_add(
+        out,
+        "<text transform=\"translate(26,%.1f) rotate(-90)\" text-anchor=\"middle\" class=\"ink\">time of one call</text>\n",
+        (p->y.from + p->y.to) / 2);
 }
 
 /* ---- curves and their names ---- */
@@ -169,9 +176,11 @@ static void draw_line(const struct picture *p, int k, int from, int to, const ch
     if (from < 0 || to - from < 1) return;
     /* what is drawn first is wider, to be seen under what lies on it */
     double width = 2.2 + 0.8 * (p->curves - 1 - k);
-    text_add(p->out, "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"", k % COLORS, width > 4.6 ? 4.6 : width,
-             dashes);
-    for (int n = from; n <= to; n++) text_add(p->out, "%s%.1f,%.1f", n > from ? " " : "", at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
+    text_add(p->out,
+             "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"",
+             k % COLORS, width > 4.6 ? 4.6 : width, dashes);
+    for (int n = from; n <= to; n++)
+        text_add(p->out, "%s%.1f,%.1f", n > from ? " " : "", at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
     text_add(p->out, "\"/>\n");
 }
 
@@ -181,8 +190,8 @@ static void draw_curve(const struct picture *p, int k)
     draw_line(p, k, c->measured > 0 ? c->measured - 1 : 0, c->points - 1, " stroke-dasharray=\"7 5\"");
     draw_line(p, k, 0, c->measured - 1, "");
     for (int n = 0; n < c->measured; n++)
-        text_add(p->out, "<circle class=\"f%d dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.2\" stroke-width=\"1.4\"/>\n", k % COLORS, at(&p->x, c->length[n]),
-                 at(&p->y, c->seconds[n]));
+        text_add(p->out, "<circle class=\"f%d dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.2\" stroke-width=\"1.4\"/>\n",
+                 k % COLORS, at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
 }
 
 /* Names stand at the height of the right ends, moved apart where they would meet. */
@@ -191,10 +200,12 @@ static void place_names(struct picture *p, int *order)
     for (int k = 0; k < p->curves; k++) {
         int m = k;
         double end = p->curve[k].seconds[p->curve[k].points - 1];
-        for (; m > 0 && p->curve[order[m - 1]].seconds[p->curve[order[m - 1]].points - 1] < end; m--) order[m] = order[m - 1];
+        for (; m > 0 && p->curve[order[m - 1]].seconds[p->curve[order[m - 1]].points - 1] < end; m--)
+            order[m] = order[m - 1];
         order[m] = k;
     }
-    for (int m = 0; m < p->curves; m++) p->place[m] = at(&p->y, p->curve[order[m]].seconds[p->curve[order[m]].points - 1]);
+    for (int m = 0; m < p->curves; m++)
+        p->place[m] = at(&p->y, p->curve[order[m]].seconds[p->curve[order[m]].points - 1]);
     for (int round = 0; round < 400; round++)
         for (int m = 0; m < p->curves; m++) {
             double min = p->y.to + LABEL / 2 + m * LABEL - 8, max = p->y.from - (p->curves - 1 - m) * LABEL - 8;
@@ -215,8 +226,9 @@ static void draw_names(const struct picture *p, const int *order)
         table_seconds(c->seconds[last], time, sizeof time);
         length_name(c->length[last], length, sizeof length);
         snprintf(text, sizeof text, c->measured > last ? "%s at %s" : "%s at %s, expected", time, length);
-        text_add(p->out, "<path class=\"s%d\" stroke-width=\"1\" opacity=\"0.6\" d=\"M%.1f,%.1f L%.1f,%.1f\"/>\n", order[m] % COLORS,
-                 at(&p->x, c->length[last]) + 6, at(&p->y, c->seconds[last]), p->x.to + 20, p->place[m]);
+        text_add(p->out, "<path class=\"s%d\" stroke-width=\"1\" opacity=\"0.6\" d=\"M%.1f,%.1f L%.1f,%.1f\"/>\n",
+                 order[m] % COLORS, at(&p->x, c->length[last]) + 6, at(&p->y, c->seconds[last]), p->x.to + 20,
+                 p->place[m]);
         snprintf(class, sizeof class, "font-weight=\"600\" class=\"f%d\"", order[m] % COLORS);
         text_at(p->out, p->x.to + 26, p->place[m] - 1, class, c->name.data);
         text_at(p->out, p->x.to + 26, p->place[m] + 14, "font-size=\"12\" class=\"muted\"", text);
@@ -231,7 +243,8 @@ static void add_subtitle(const struct picture *p, struct text *out)
     bool alike = true;
     for (int s = 1; s < p->b->specs; s++) {
         const struct spec *spec = p->b->unit[s]->spec;
-        alike &= spec->dtype == first->dtype && spec->head_dim == first->head_dim && spec->value_dim == first->value_dim;
+        alike &= spec->dtype == first->dtype && spec->head_dim == first->head_dim &&
+                 spec->value_dim == first->value_dim;
     }
     if (q->heads == 1) text_add(out, "%lld head%s", (long long)q->head[0].heads, q->head[0].heads == 1 ? "" : "s");
     if (q->heads == 1 && alike) text_add(out, " of %lld", (long long)first->head_dim);
@@ -258,8 +271,10 @@ void bench_plot(const struct bench *b, struct text *out)
     p->right = 40 + (int)(8.2 * (double)longest);
     set_scales(p);
     int width = LEFT + PLOT + p->right;
-    text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" font-size=\"13.5\" role=\"img\"\n", width,
-             p->height, width, p->height);
+    text_add(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" font-size=\"13.5\" role=\"img\"\n",
+        width, p->height, width, p->height);
     text_add(out, "  font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\">\n");
     text_add(out, "<title>Time of attention against length</title>\n%s", style);
     text_add(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n", width, p->height);

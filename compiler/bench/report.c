@@ -52,7 +52,22 @@ struct line {
     char cell[COLUMNS][CELL];
     const char *skipped; /* in place of the last cells */
 };
-enum column { LENGTH, HEADS, THREADS, SPEC, FORM, MEDIAN, BEST, SPREAD, GFLOPS, SHARE, EXPECTED, BYTES, WORKSPACE, AGAINST };
+enum column {
+    LENGTH,
+    HEADS,
+    THREADS,
+    SPEC,
+    FORM,
+    MEDIAN,
+    BEST,
+    SPREAD,
+    GFLOPS,
+    SHARE,
+    EXPECTED,
+    BYTES,
+    WORKSPACE,
+    AGAINST
+};
 
 static void fill_line(const struct bench *b, const struct bench_point *p, int spec, struct line *line)
 {
@@ -70,13 +85,15 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
     snprintf(line->cell[FORM], CELL, "%s", r->form);
     table_seconds(r->median, line->cell[MEDIAN], CELL);
     table_seconds(r->best, line->cell[BEST], CELL);
-    if (r->runs > 1) snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MAX ? "! " : "", 100 * r->spread);
+    if (r->runs > 1)
+        snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MAX ? "! " : "", 100 * r->spread);
     snprintf(line->cell[GFLOPS], CELL, "%.1f", f.gflops);
     snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
     table_bytes(r->counts.bytes, line->cell[BYTES], CELL);
     table_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
-    if (first->best > 0) snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
+    if (first->best > 0)
+        snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
 }
 
 static const char *unsteady(const struct bench_result *r, char *text, size_t size)
@@ -96,10 +113,13 @@ static void print_machine(const struct bench *b, struct text *out)
             const struct bench_result *r = &b->point[k].result[s];
             bool before = false;
             for (int k2 = 0; k2 <= k; k2++)
-                for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++) before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
+                for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++)
+                    before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
             if (r->peak > 0 && !before)
-                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads, b->point[k].threads == 1 ? "" : "s",
-                         r->peak / 1e9, dtype_name(dtype_of_sums(b->unit[s]->spec->dtype)), unsteady(r, spread, sizeof spread), r->bandwidth / 1e9);
+                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads,
+                         b->point[k].threads == 1 ? "" : "s", r->peak / 1e9,
+                         dtype_name(dtype_of_sums(b->unit[s]->spec->dtype)), unsteady(r, spread, sizeof spread),
+                         r->bandwidth / 1e9);
         }
 }
 
@@ -110,8 +130,13 @@ static void print_table(const struct bench *b, struct text *out)
     snprintf(against, sizeof against, "x %.40s", bench_label(b, 0));
     const char *const title[COLUMNS] = {"length", "heads",   "threads", "spec",        "form",  "median",    "best",
                                         "spread", "GFLOP/s", "of peak", "of expected", "bytes", "workspace", against};
-    const bool shown[COLUMNS] = {true,        q->heads > 1 || q->head[0].heads > 1, q->threads > 1, true, true, true, true, true, true, true, true, true, true,
-                                 b->specs > 1};
+    const bool shown[COLUMNS] = {true,           q->heads > 1 || q->head[0].heads > 1,
+                                 q->threads > 1, true,
+                                 true,           true,
+                                 true,           true,
+                                 true,           true,
+                                 true,           true,
+                                 true,           b->specs > 1};
     int lines = 0, width[COLUMNS], last = 0;
     struct line *line = calloc((size_t)(b->begun * b->specs + 1), sizeof *line);
     bool inexact = false, shaking = false;
@@ -143,11 +168,14 @@ static void print_table(const struct bench *b, struct text *out)
         text_add(out, "\n");
     }
     free(line);
-    text_add(out,
-             "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
-             "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
-             (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
-    if (shaking) text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n", 100 * SPREAD_MAX);
+    text_add(
+        out,
+        "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
+        "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
+        (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
+    if (shaking)
+        text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n",
+                 100 * SPREAD_MAX);
     if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
     if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
     if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);

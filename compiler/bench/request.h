@@ -14,15 +14,16 @@ bool bench_request_read(const struct options *o, struct bench_request *r);
 /* One spec at one point. */
 struct bench_result {
     bool measured;
-    char skipped[160];       /* else why not, when it is its turn; "" before */
-    const char *form;        /* "linear", "quadratic" */
+    char skipped[160]; /* else why not, when it is its turn; "" before */
+    const char *form;  /* "linear", "quadratic" */
     int runs;
-    double median, best;     /* seconds of a call; where it was left out for its length, `best` is what it would take, or 0 */
-    double spread;           /* of the calls, as repeats_spread has it */
+    double median,
+        best;      /* seconds of a call; where it was left out for its length, `best` is what it would take, or 0 */
+    double spread; /* of the calls, as repeats_spread has it */
     struct counts counts;
     struct roofline roofline;
-    double peak, bandwidth;  /* of as many threads, a second */
-    double peak_spread;      /* of the turns that the peak was measured in */
+    double peak, bandwidth; /* of as many threads, a second */
+    double peak_spread;     /* of the turns that the peak was measured in */
     size_t workspace;
 };
 struct bench_point {
@@ -41,7 +42,7 @@ struct bench {
     const struct unit *unit[MAX_SPECS];
     int points, begun; /* the first so many have results */
     struct bench_point *point;
-    bool ids;         /* some spec reads ids */
+    bool ids; /* some spec reads ids */
     bool interrupted;
 };
 

@@ -1,5 +1,6 @@
-/* attnc check: the value of the spec's meaning in the float64 interpreter, against the interpreter after every pass and against the compiled
-   kernel, on random arrays of several awkward sizes or of lengths that were asked for. Its last line is the verdict. */
+/* attnc check: the value of the spec's meaning in the float64 interpreter, against the interpreter after every pass and
+   against the compiled kernel, on random arrays of several awkward sizes or of lengths that were asked for. Its last
+   line is the verdict. */
 #include "command_line.h"
 #include "../bench/bench.h"
 #include "../driver/driver.h"
@@ -18,15 +19,17 @@
 #include <string.h>
 
 static const struct problem_size sizes[] = {
-    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = 1},   {.batch = 2, .kv_heads = 1, .members = 2, .n_q = 7, .n_k = 7},
-    {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97}, {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = 1},
+    {.batch = 2, .kv_heads = 1, .members = 2, .n_q = 7, .n_k = 7},
+    {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97},
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
 /* A pass may be off by so much of a row, and by so many times what the direction of rounding changes in it. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
-/* Pairs of query and key that the interpreters visit at most for --lengths, its keys and heads; queries where there are too many pairs, and for the
-   lengths up to LONGEST from which a kernel has other loops. */
+/* Pairs of query and key that the interpreters visit at most for --lengths, its keys and heads; queries where there are
+   too many pairs, and for the lengths up to LONGEST from which a kernel has other loops. */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
@@ -49,11 +52,13 @@ struct worst {
 struct checking {
     const struct options *o;
     struct unit *p;
-    /* problems: those of the passes, and then one for each length from which other loops run, which the kernel meets alone */
+    /* problems: those of the passes, and then one for each length from which other loops run, which the kernel meets
+       alone */
     struct problem_size *size;
     int of_passes, sizes;
     struct sample *sample;
-    double *out, *row; /* what the interpreter or the kernel makes of a sample; what the errors of its rows are measured by */
+    double *out,
+        *row; /* what the interpreter or the kernel makes of a sample; what the errors of its rows are measured by */
     bool good;
 };
 
@@ -117,16 +122,18 @@ static double as_stored(double x, enum dtype dtype)
     return (double)(float)x;
 }
 
-/* Values that a float, and of inputs the storage type, holds, so that the kernel gets the same ones: weights near 1, biases near 0, learned matrices that keep the size of a row. */
-static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, bool sorted, uint64_t *state, struct arena *arena)
+/* Values that a float, and of inputs the storage type, holds, so that the kernel gets the same ones: weights near 1,
+   biases near 0, learned matrices that keep the size of a row. */
+static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, bool sorted, uint64_t *state,
+                 struct arena *arena)
 {
     for (int v = 0; v < g->values && s->tensors < MAX_TENSORS; v++) {
         const struct value *value = &g->value[v];
         if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) continue;
         int64_t n = elements_of(g, value, size);
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
-        bool matrix = value->op == GRAPH_PARAM && value->origin == ORIGIN_LEARNED && value->rank == 2, weight = strstr(value->name, ".weight") != NULL,
-             norm = strstr(value->name, ".bias") != NULL;
+        bool matrix = value->op == GRAPH_PARAM && value->origin == ORIGIN_LEARNED && value->rank == 2,
+             weight = strstr(value->name, ".weight") != NULL, norm = strstr(value->name, ".bias") != NULL;
         for (int64_t k = 0; k < n; k++) {
             double x = normal(state);
             if (weight) x = 1 + 0.1 * x;
@@ -134,7 +141,9 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
             data[k] = as_stored(x, value->op == GRAPH_INPUT ? g->module->dtype : DTYPE_F32);
         }
-        if (value->integers) fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size), sorted, state);
+        if (value->integers)
+            fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size),
+                     sorted, state);
         s->integers[s->tensors] = value->integers;
         s->count[s->tensors] = n;
         s->tensor[s->tensors++] = (struct tensor){value->name, data};
@@ -153,19 +162,22 @@ static double row_largest(const double *row, int64_t n)
 static bool rounds_weights(const struct loops *l, const struct stmt *s)
 {
     for (; s; s = s->next) {
-        if (s->op == LOOPS_COPY && l->array[s->operand[0].of].dtype == DTYPE_F32 && l->array[s->assign[0].to.of].paired) return true;
+        if (s->op == LOOPS_COPY && l->array[s->operand[0].of].dtype == DTYPE_F32 && l->array[s->assign[0].to.of].paired)
+            return true;
         if (rounds_weights(l, s->body)) return true;
     }
     return false;
 }
 
-/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what moving every input by half
-   an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. Where weights are rounded to bf16, 2^-8 of the scale comes to it. */
-static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded, const struct problem_size *size, uint64_t *state,
-                                struct arena *arena)
+/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what
+   moving every input by half an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. Where
+   weights are rounded to bf16, 2^-8 of the scale comes to it. */
+static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
+                                const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
     int64_t rows = s->elements / s->value_dim;
-    double *moved = arena_alloc(arena, (size_t)s->elements * sizeof *moved), *change = arena_alloc(arena, (size_t)rows * sizeof *change);
+    double *moved = arena_alloc(arena, (size_t)s->elements * sizeof *moved),
+           *change = arena_alloc(arena, (size_t)rows * sizeof *change);
     double *scale = arena_alloc(arena, (size_t)rows * sizeof *scale);
     for (int try = 0; try <= NUDGES; try++) { /* the first for the scale */
         struct tensor in[MAX_TENSORS];
@@ -192,13 +204,15 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
         }
     }
     for (int64_t r = 0; r < rows; r++) {
-        s->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+        s->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) *
+                        (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
         if (rounded) s->allowed[r] += 0x1p-8 * scale[r];
     }
     return NULL;
 }
 
-/* By how much the number that was rounded to `got` is off at least: rounding to a 16-bit type moves it by up to half of that type's unit there. */
+/* By how much the number that was rounded to `got` is off at least: rounding to a 16-bit type moves it by up to half of
+   that type's unit there. */
 static double off_by(double got, double expected, enum dtype stored)
 {
     bool bf16 = stored == DTYPE_BF16;
@@ -210,7 +224,8 @@ static double off_by(double got, double expected, enum dtype stored)
 }
 
 /* Takes note of where the sample's errors are larger than `worst`, as a share of what `of_row` has for each row. */
-static void find_worst(const struct checking *c, int sample, const double *of_row, enum dtype stored, struct worst *worst)
+static void find_worst(const struct checking *c, int sample, const double *of_row, enum dtype stored,
+                       struct worst *worst)
 {
     const struct sample *s = &c->sample[sample];
     for (int64_t k = 0; k < s->elements; k++) {
@@ -229,13 +244,17 @@ static void report(struct checking *c, const char *what, const struct worst *wor
     const struct sample *s = &c->sample[worst->sample];
     const struct problem_size *size = &c->size[worst->sample];
     int64_t row = worst->element / s->value_dim, head = row / size->n_q % (size->kv_heads * size->members);
-    complain(c->o, "%s: %s is wrong by %.3g %s: with %lld queries and %lld keys, out[%lld, %lld, %lld, %lld] is %.9g in place of %.9g", c->p->spec->name, what,
-             worst->share, of, (long long)size->n_q, (long long)size->n_k, (long long)(row / size->n_q / (size->kv_heads * size->members)), (long long)head,
-             (long long)(row % size->n_q), (long long)(worst->element % s->value_dim), worst->got, s->expected[worst->element]);
+    complain(
+        c->o,
+        "%s: %s is wrong by %.3g %s: with %lld queries and %lld keys, out[%lld, %lld, %lld, %lld] is %.9g in place of %.9g",
+        c->p->spec->name, what, worst->share, of, (long long)size->n_q, (long long)size->n_k,
+        (long long)(row / size->n_q / (size->kv_heads * size->members)), (long long)head, (long long)(row % size->n_q),
+        (long long)(worst->element % s->value_dim), worst->got, s->expected[worst->element]);
     c->good = false;
 }
 
-static const char *evaluate(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample, double *out)
+static const char *evaluate(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample,
+                            double *out)
 {
     const struct sample *s = &c->sample[sample];
     if (!pass) return graph_eval(c->p->graph, &c->size[sample], s->tensor, s->tensors, out);
@@ -243,13 +262,16 @@ static const char *evaluate(const struct checking *c, const struct compilation *
     return loops_eval(k->loops, &c->size[sample], s->tensor, s->tensors, out);
 }
 
-/* Adds to each row, so many times, what the direction of rounding changes in it, before all passes and after this one (NULL: before alone): where a row cancels, that
-   is all that is left of it, and a pass that adds in another order may change as much. */
-static void add_rounding(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample, double times, double *row)
+/* Adds to each row, so many times, what the direction of rounding changes in it, before all passes and after this one
+   (NULL: before alone): where a row cancels, that is all that is left of it, and a pass that adds in another order may
+   change as much. */
+static void add_rounding(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample,
+                         double times, double *row)
 {
     const struct sample *s = &c->sample[sample];
     struct arena *arena = arena_new();
-    double *low = arena_alloc(arena, (size_t)s->elements * sizeof *low), *high = arena_alloc(arena, (size_t)s->elements * sizeof *high);
+    double *low = arena_alloc(arena, (size_t)s->elements * sizeof *low),
+           *high = arena_alloc(arena, (size_t)s->elements * sizeof *high);
     for (int after = 0; after <= (pass ? 1 : 0); after++) {
         const int before = fegetround();
         fesetround(FE_DOWNWARD);
@@ -321,11 +343,17 @@ static double result_at(const void *result, int64_t k, enum attn_dtype dtype)
     return NAN;
 }
 
-static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, const struct problem_size *size, int threads, double *out)
+static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, const struct problem_size *size,
+                      int threads, double *out)
 {
-    struct attn_problem problem = {
-        .batch = size->batch, .heads = size->kv_heads * size->members, .kv_heads = size->kv_heads, .n_q = size->n_q, .n_k = size->n_k, .threads = threads};
-    void *array[MAX_TENSORS] = {NULL}, *result = attn_alloc((size_t)s->elements * 8 + 64), *workspace = attn_alloc(kernel->workspace(&problem) + 64);
+    struct attn_problem problem = {.batch = size->batch,
+                                   .heads = size->kv_heads * size->members,
+                                   .kv_heads = size->kv_heads,
+                                   .n_q = size->n_q,
+                                   .n_k = size->n_k,
+                                   .threads = threads};
+    void *array[MAX_TENSORS] = {NULL}, *result = attn_alloc((size_t)s->elements * 8 + 64),
+         *workspace = attn_alloc(kernel->workspace(&problem) + 64);
     char *params = attn_alloc(kernel->params_bytes + 64);
     const void *input[3] = {NULL, NULL, NULL};
     int error = result && workspace && params ? 0 : ATTN_EMEMORY;
@@ -338,7 +366,8 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
         for (int k = 0; k < 3; k++)
             if (strcmp(s->tensor[t].name, (const char *const[]){"q", "k", "v"}[k]) == 0) input[k] = array[t];
         for (int k = 0; k < kernel->params && !error; k++)
-            if (strcmp(kernel->param[k].name, s->tensor[t].name) == 0) memcpy(params + kernel->param[k].offset, &array[t], sizeof array[t]);
+            if (strcmp(kernel->param[k].name, s->tensor[t].name) == 0)
+                memcpy(params + kernel->param[k].offset, &array[t], sizeof array[t]);
     }
     if (!error) error = kernel->forward(&problem, params, input[0], input[1], input[2], result, workspace);
     for (int64_t k = 0; k < s->elements && !error; k++) out[k] = result_at(result, k, kernel->dtype);
@@ -352,7 +381,8 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
 static enum status check_kernel(struct checking *c)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(c->p->spec->name, unit_source_here(c->p, c->o), c->p->header.data, c->o->console.quiet, &loaded);
+    enum status status = kernel_load(c->p->spec->name, unit_source_here(c->p, c->o), c->p->header.data,
+                                     c->o->console.quiet, &loaded);
     if (status != STATUS_DONE) return status;
     struct worst worst = {.share = 0};
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
@@ -387,7 +417,9 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
         for (int h = 0; h < heads.heads; h++) {
             const int64_t n = lengths.length[k], all = heads.head[h].heads, queries = MAX_PAIRS / n / all;
             if (n * heads.head[h].kv_heads > MAX_KEYS || all > MAX_HEADS) {
-                complain(o, "check goes up to %d heads, and to %d keys of all of them together: the interpreter is slow", MAX_HEADS, MAX_KEYS);
+                complain(o,
+                         "check goes up to %d heads, and to %d keys of all of them together: the interpreter is slow",
+                         MAX_HEADS, MAX_KEYS);
                 return false;
             }
             (*size)[(*count)++] = (struct problem_size){.batch = 1,
@@ -413,7 +445,9 @@ static void add_sizes(struct checking *c, const struct problem_size *size, int c
         const int64_t from = p->version[k].from;
         bool there = from < 1 || from > LONGEST;
         for (int n = count; n < c->sizes; n++) there |= c->size[n].n_k == from;
-        if (!there) c->size[c->sizes++] = (struct problem_size){.batch = 1, .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
+        if (!there)
+            c->size[c->sizes++] = (struct problem_size){
+                .batch = 1, .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
     }
 }
 
@@ -421,7 +455,11 @@ static void say_sizes(const struct checking *c)
 {
     say(c, "%s: queries x keys", c->p->spec->name);
     for (int n = 0; n < c->sizes; n++)
-        say(c, "%s %lldx%lld", n == c->of_passes ? "; of the kernel also" : n ? "," : "", (long long)c->size[n].n_q, (long long)c->size[n].n_k);
+        say(c, "%s %lldx%lld",
+            n == c->of_passes ? "; of the kernel also"
+            : n               ? ","
+                              : "",
+            (long long)c->size[n].n_q, (long long)c->size[n].n_k);
     say(c, "; against the float64 interpreter\n");
 }
 
@@ -452,12 +490,13 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
         const char *wrong = graph_eval(p->graph, &c->size[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
             if (!isfinite(s->expected[k]) || (p->spec->dtype != DTYPE_F64 && fabs(s->expected[k]) > (double)FLT_MAX)) {
-                complain(o, "%s: weights of random arrays overflow %s, so there is nothing to compare with", p->spec->name,
-                         isfinite(s->expected[k]) ? "f32" : "a double before they are divided");
+                complain(o, "%s: weights of random arrays overflow %s, so there is nothing to compare with",
+                         p->spec->name, isfinite(s->expected[k]) ? "f32" : "a double before they are divided");
                 return STATUS_INPUT;
             }
         if (!wrong) wrong = find_allowed(s, p->graph, linear, rounded, &c->size[n], &state, arena);
-        if (!wrong && p->spec->dtype == DTYPE_F64) add_rounding(c, NULL, NULL, n, 1, s->allowed); /* the interpreter's doubles are no wider */
+        if (!wrong && p->spec->dtype == DTYPE_F64)
+            add_rounding(c, NULL, NULL, n, 1, s->allowed); /* the interpreter's doubles are no wider */
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
             return STATUS_MACHINE;
@@ -467,8 +506,10 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     c->row = arena_alloc(arena, (size_t)max * sizeof(double));
     for (int t = 0; t < p->compilations && c->good; t++) {
         struct compilation again = *p->compilation[t];
-        say(c, " %s%s, %s", again.target->name, target_features_text(arena, again.target), again.linear ? "linear" : "quadratic");
-        if (again.schedule && again.schedule->from) say(c, ", the schedule from %lld keys on", (long long)again.schedule->from);
+        say(c, " %s%s, %s", again.target->name, target_features_text(arena, again.target),
+            again.linear ? "linear" : "quadratic");
+        if (again.schedule && again.schedule->from)
+            say(c, ", the schedule from %lld keys on", (long long)again.schedule->from);
         say(c, "\n");
         again.graph = build_graph(arena, p->spec, again.diagnostics);
         again.loops = NULL;

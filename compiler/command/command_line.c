@@ -24,7 +24,8 @@ const struct command_row command_rows[COMMANDS] = {
 };
 
 const struct switch_row switch_rows[] = {
-#define OPTION(name, argument, value, to, commands, elsewhere, says) {name, argument, says, VALUE_##value, commands, elsewhere},
+#define OPTION(name, argument, value, to, commands, elsewhere, says) \
+    {name, argument, says, VALUE_##value, commands, elsewhere},
 #include "command_line.def"
 };
 const int switch_row_count = (int)(sizeof switch_rows / sizeof *switch_rows);
@@ -77,12 +78,14 @@ static void add_path(struct paths *p, const char *path)
 
 static void add_group(struct paths *p, enum group group, const char *prefix);
 
-/* The words of a choice at `path`, then the paths of their options; lists are left to the user, who may be deep inside one. */
+/* The words of a choice at `path`, then the paths of their options; lists are left to the user, who may be deep inside
+   one. */
 static void add_choice(struct paths *p, enum choice choice, const char *path)
 {
     for (int k = 0; k < option_row_count; k++) {
         const struct option_row *option = &option_rows[k];
-        if (option->choice == choice && option->payload != PAYLOAD_VALUE) add_path(p, arena_printf(p->arena, "%s=%s", path, option->word));
+        if (option->choice == choice && option->payload != PAYLOAD_VALUE)
+            add_path(p, arena_printf(p->arena, "%s=%s", path, option->word));
     }
     for (int k = 0; k < option_row_count; k++) {
         const struct option_row *option = &option_rows[k];

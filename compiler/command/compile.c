@@ -22,7 +22,8 @@ static void depfile_name(struct text *out, const char *name)
 }
 
 /* The rule of one spec: what was made of it, and what that depends on. */
-static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count, const char *file, const char *tuned)
+static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count,
+                         const char *file, const char *tuned)
 {
     if (o->depfile_target) text_add(out, "%s", o->depfile_target);
     for (int k = 0; k < count && !o->depfile_target; k++) {
@@ -30,7 +31,8 @@ static void depfile_rule(struct text *out, const struct options *o, const char *
         depfile_name(out, made[k]);
     }
     text_add(out, ":");
-    const char *const sources[] = {library_operand(file) ? NULL : file, tuned}; /* a spec that comes with attnc is no file */
+    const char *const sources[] = {library_operand(file) ? NULL : file,
+                                   tuned}; /* a spec that comes with attnc is no file */
     for (int k = 0; k < 2; k++) {
         if (!sources[k]) continue;
         text_add(out, " ");
@@ -100,7 +102,8 @@ static enum status list_outputs(const struct options *o, const char *file)
     if (status == STATUS_DONE) {
         struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
         const struct spec *spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
-        if (diagnostics_flush(d, stderr, o->console.color) > 0 || !spec) status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
+        if (diagnostics_flush(d, stderr, o->console.color) > 0 || !spec)
+            status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
             if (o->emit & 1U << k) printf("%s\n", output_path(arena, output_stem(arena, o, spec->name), k));
     }
@@ -115,10 +118,12 @@ static enum status compile_one(const struct options *o, const char *file, struct
     enum status status;
     struct unit *p = unit_make(file, o, &status);
     if (!p) return status;
-    const char *entry = arena_printf(p->arena, "\n%s\t", p->spec->name), *earlier = names->data ? strstr(names->data, entry) : NULL;
+    const char *entry = arena_printf(p->arena, "\n%s\t", p->spec->name),
+               *earlier = names->data ? strstr(names->data, entry) : NULL;
     if (earlier && !o->to_stdout) {
         earlier += strlen(entry);
-        complain(o, "%s: %.*s has the name '%s' too; give one of them another with 'name:'", file, (int)strcspn(earlier, "\n"), earlier, p->spec->name);
+        complain(o, "%s: %.*s has the name '%s' too; give one of them another with 'name:'", file,
+                 (int)strcspn(earlier, "\n"), earlier, p->spec->name);
         unit_free(p);
         return STATUS_INPUT;
     }
@@ -161,7 +166,8 @@ int command_compile(const struct options *o)
         enum status status = o->list_outputs ? list_outputs(o, o->file[k]) : compile_one(o, o->file[k], &run);
         if (status > worst) worst = status;
     }
-    if (worst == STATUS_DONE && run.rules.length) worst = write_whole(o, o->depfile_path, run.rules.data, run.rules.length);
+    if (worst == STATUS_DONE && run.rules.length)
+        worst = write_whole(o, o->depfile_path, run.rules.data, run.rules.length);
     text_free(&run.names);
     text_free(&run.rules);
     return (int)worst;

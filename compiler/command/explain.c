@@ -29,8 +29,9 @@ static void print_ranges(const struct compilation *c, const struct stmt *s, bool
         const struct expr *position;
         int64_t keys = 1;
         if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys))
-            printf(", of these the blocks of %lld keys drawn for %s block of queries, %lld for each, from seed %llu", (long long)keys, every ? "every" : "some",
-                   (long long)r->drawn->draw->count, (unsigned long long)r->drawn->draw->seed);
+            printf(", of these the blocks of %lld keys drawn for %s block of queries, %lld for each, from seed %llu",
+                   (long long)keys, every ? "every" : "some", (long long)r->drawn->draw->count,
+                   (unsigned long long)r->drawn->draw->seed);
         printf("\n");
     }
 }
@@ -54,7 +55,8 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
     for (; s; s = s->next) {
         const char *axis = s->op == LOOPS_FOR ? c->loops->module->axis[s->axis].name : "";
         if (s->op == LOOPS_FOR && s->ranges) {
-            printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis, (long long)s->step);
+            printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis,
+                   (long long)s->step);
             print_ranges(c, s, false);
         } else if (s->op == LOOPS_FOR && s->step > 1 && !s->parallel) {
             printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_bound(c, s->from));
@@ -62,7 +64,8 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
         }
         if (s->period) print_period(c, s);
         if (s->when) printf("  a tile of keys is left out unless %s\n", emit_bound(c, s->when));
-        if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_bound(c, s->where));
+        if (s->op == LOOPS_IF && s->where)
+            printf("  a tile of keys is tested against the mask only if %s\n", emit_bound(c, s->where));
         if (s->op == LOOPS_IF && s->ranges) {
             printf("  a tile of keys is tested against the mask only if it is not wholly in the union of\n");
             print_ranges(c, s, true);
@@ -84,11 +87,14 @@ static void explain_states(const struct compilation *c)
         }
     if (keys == 0) return;
     if (c->reach)
-        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys after "
-               "them\n",
-               (long long)keys, (long long)c->reach);
+        printf(
+            "  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys after "
+            "them\n",
+            (long long)keys, (long long)c->reach);
     else
-        printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n", (long long)keys);
+        printf(
+            "  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n",
+            (long long)keys);
     for (int v = 0; v < g->values; v++) {
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
         keep = g->value[v].keep;
@@ -109,15 +115,19 @@ static void explain_algorithm(const struct unit *p)
         printf("  no query meets a key: queries meet sums over all keys\n");
         return;
     }
-    section(!linear ? "Algorithm: quadratic" : first->linear ? "Algorithm: linear" : "Algorithm: quadratic for short, linear for long sequences");
+    section(!linear         ? "Algorithm: quadratic"
+            : first->linear ? "Algorithm: linear"
+                            : "Algorithm: quadratic for short, linear for long sequences");
     if (!first->linear) printf("  quadratic: every query meets every key that its mask lets it see\n");
     if (!linear) {
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
         return;
     }
     long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));
-    printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
-           (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
+    printf(
+        "  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
+        (long long)linear->features, (long long)linear->features, columns,
+        (long long)linear->features * columns * element);
     explain_states(linear);
     struct counts counts;
     const int64_t many = 1 << 14;
@@ -179,16 +189,19 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
         bandwidth = machine_bandwidth(costs->machine, costs->threads, 0);
         cache = machine_cache();
         spread = machine_peak_spread(costs->machine, dtype, costs->threads);
-        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9,
-               bandwidth / 1e9, costs->compiler);
-        if (spread > SPREAD_MAX) printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n", 100 * spread);
+        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads,
+               costs->threads == 1 ? "" : "s", peak / 1e9, bandwidth / 1e9, costs->compiler);
+        if (spread > SPREAD_MAX)
+            printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n",
+                   100 * spread);
     } else {
         printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
     }
-    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of cache\n", peak / bandwidth,
-           (long long)cache);
-    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful", "work", "bytes", "FLOPs a byte", "bound by",
-           costs->machine ? "  expected" : "");
+    printf(
+        "  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of cache\n",
+        peak / bandwidth, (long long)cache);
+    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
+           "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
     bool exact = true, ids = false;
     for (int k = 0; k < costs->lengths.count; k++) {
         int64_t n = costs->lengths.length[k];
@@ -202,19 +215,24 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
         double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
         char share[16] = "-";
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
-        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops,
-               counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n,
+               c->linear ? "linear" : "quadratic", counts.flops, counts.visited, share, counts.work, counts.bytes,
+               counts.flops / counts.bytes, memory ? "memory" : "compute");
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
-    printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and bytes are of all visited pairs, of which\n"
-           "  so many are useful. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of queries\n"
-           "  where those that a query sees do not fit the cache.\n");
+    printf(
+        "  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and bytes are of all visited pairs, of which\n"
+        "  so many are useful. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of queries\n"
+        "  where those that a query sees do not fit the cache.\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
     if (spread > SPREAD_MAX && !quiet)
-        fprintf(stderr, "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n", 100 * spread);
+        fprintf(
+            stderr,
+            "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n",
+            100 * spread);
 }
 
 /* The knobs that do something for the spec, with the default on the first target, and what the schedule sets. */
@@ -228,23 +246,30 @@ static void explain_knobs(const struct unit *p)
         if (!knob_about(u, u->quadratic, 0, k, &knob, &reason)) continue;
         struct text by_default = {0}, worth = {0};
         text_add(&by_default, "%lld", (long long)knob.value[knob.default_at]);
-        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &reason) && far.value[far.default_at] != knob.value[knob.default_at])
+        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &reason) &&
+            far.value[far.default_at] != knob.value[knob.default_at])
             text_add(&by_default, ", linear %lld", (long long)far.value[far.default_at]);
         for (int v = 0; v < knob.values; v++) text_add(&worth, "%s%lld", v ? " " : "", (long long)knob.value[v]);
-        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, by_default.data, knob.says, "", knob_domain(p->arena, k), worth.data);
+        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, by_default.data, knob.says, "",
+               knob_domain(p->arena, k), worth.data);
         text_free(&by_default);
         text_free(&worth);
     }
     for (int e = 0; e < p->spec->schedules; e++) {
         const struct schedule *entry = &p->spec->schedule[e];
-        printf("  set%s:", p->spec->schedules > 1 ? arena_printf(p->arena, " from %lld keys on", (long long)(entry->from ? entry->from : 1)) : "");
-        for (int k = 0; k < entry->knobs; k++) printf("%s %s %lld", k ? "," : "", entry->knob[k].name, (long long)entry->knob[k].value);
+        printf("  set%s:", p->spec->schedules > 1 ? arena_printf(p->arena, " from %lld keys on",
+                                                                 (long long)(entry->from ? entry->from : 1))
+                                                  : "");
+        for (int k = 0; k < entry->knobs; k++)
+            printf("%s %s %lld", k ? "," : "", entry->knob[k].name, (long long)entry->knob[k].value);
         printf("%s\n", entry->knobs ? "" : " nothing");
     }
-    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].c->target == p->compilation[0]->target; k++) {
+    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].c->target == p->compilation[0]->target;
+         k++) {
         const struct compilation *c = p->version[k].c;
-        printf("  from %lld keys on %s runs %s, tiles of %lld queries and %lld keys\n", (long long)(p->version[k].from ? p->version[k].from : 1),
-               c->target->name, c->linear ? "linear" : "quadratic", (long long)c->tile_q, (long long)c->tile_k);
+        printf("  from %lld keys on %s runs %s, tiles of %lld queries and %lld keys\n",
+               (long long)(p->version[k].from ? p->version[k].from : 1), c->target->name,
+               c->linear ? "linear" : "quadratic", (long long)c->tile_q, (long long)c->tile_k);
     }
 }
 
@@ -260,10 +285,13 @@ static void explain_targets(const struct unit *p)
 {
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
-               p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
-               p->compilation[t]->linear ? "linear" : "quadratic", loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
-               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
+        printf(
+            "  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
+            p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
+            p->compilation[t]->target->registers, p->compilation[t]->linear ? "linear" : "quadratic",
+            loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
+            (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
+            (long long)loops_bytes(p->compilation[t]->loops));
 }
 
 static void explain_pairs(const struct unit *p)
@@ -273,11 +301,13 @@ static void explain_pairs(const struct unit *p)
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
     section("Cost");
-    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
+    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n",
+           products, scalars);
     long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
-    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
-           (double)products * (double)c->tile_q / (double)keys);
-    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
+    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys,
+           (long long)c->tile_q, (double)products * (double)c->tile_q / (double)keys);
+    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim,
+           element * (long long)spec->value_dim);
 }
 
 static void explain_parameters(const struct graph *g)
@@ -292,11 +322,13 @@ static void explain_parameters(const struct graph *g)
         printf("  %s [", value->name);
         for (int k = 0; k < value->rank; k++) {
             const struct axis *a = &m->axis[value->axes[k]];
-            bool heads = a->source == SIZE_KV_HEADS && k + 1 < value->rank && m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
+            bool heads = a->source == SIZE_KV_HEADS && k + 1 < value->rank &&
+                         m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
             printf("%s%s", k ? ", " : "", heads ? "heads" : emit_size(m, value->axes[k]));
             k += heads;
         }
-        printf("]%s%s%s\n", value->integers ? ", integers" : "", value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
+        printf("]%s%s%s\n", value->integers ? ", integers" : "",
+               value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
     }
 }
 
@@ -323,8 +355,10 @@ static void explain_ir(const struct unit *p, unsigned emit)
 static void explain(const struct unit *p, const struct costs *costs, const struct options *o)
 {
     const struct spec *spec = p->spec;
-    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
-    if (*spec->description) print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
+    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim,
+           dtype_name(spec->dtype));
+    if (*spec->description)
+        print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
     explain_algorithm(p);
     explain_pairs(p);
     explain_costs(p, costs, o->console.quiet);

@@ -8,7 +8,8 @@
 
 enum { COLUMNS = 80, INDENT = 22 };
 
-/* Words in lines that end before the last column; `column` is where the text begins, `indent` where its further lines do. */
+/* Words in lines that end before the last column; `column` is where the text begins, `indent` where its further lines
+   do. */
 static void add_wrapped(struct text *out, const char *words, size_t column, size_t indent)
 {
     bool first = true;
@@ -56,7 +57,8 @@ static void add_option(struct text *out, const struct switch_row *row)
     text_free(&name);
 }
 
-/* Whether the option is for all commands that take specs: attnc --help explains it, and it has a word in the last line here. */
+/* Whether the option is for all commands that take specs: attnc --help explains it, and it has a word in the last line
+   here. */
 static bool is_general(const struct switch_row *row)
 {
     bool general = true;

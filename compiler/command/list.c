@@ -33,7 +33,8 @@ int command_list(const struct options *o)
     for (const struct library_spec *s = library_specs; s->name; s++)
         if ((int)strlen(s->name) > width) width = (int)strlen(s->name);
     struct arena *arena = arena_new();
-    for (const struct library_spec *s = library_specs; s->name; s++) printf("%-*s  %s\n", width, s->name, summary(arena, s));
+    for (const struct library_spec *s = library_specs; s->name; s++)
+        printf("%-*s  %s\n", width, s->name, summary(arena, s));
     arena_free(arena);
     return finish_output(o);
 }

@@ -74,7 +74,8 @@ static bool whole_number(const struct options *o, const char *option, const char
 }
 
 /* Calls `item` for each of a comma-separated list; false when one was refused or empty. */
-static bool each(struct options *o, const char *option, const char *list, bool (*item)(struct options *, const char *, const char *))
+static bool each(struct options *o, const char *option, const char *list,
+                 bool (*item)(struct options *, const char *, const char *))
 {
     char word[64];
     for (const char *at = list;;) {
@@ -180,7 +181,8 @@ static const struct destination {
 #define OTHER {TO_OTHER, 0}
 #define FLAG(member) {TO_FLAG, offsetof(struct options, member)}
 #define WORD(member) {TO_WORD, offsetof(struct options, member)}
-#define OUTPUT_TO(member) {TO_OUTPUT, offsetof(struct options, member)} /* --NAME, for standard output, or --NAME=FILE */
+#define OUTPUT_TO(member) \
+    {TO_OUTPUT, offsetof(struct options, member)} /* --NAME, for standard output, or --NAME=FILE */
 #define OPTION(name, argument, value, to, commands, elsewhere, says) to,
 #include "command_line.def"
 #undef OTHER
@@ -195,7 +197,8 @@ static int find_row(const char *argument)
     for (int k = 0; k < switch_row_count; k++) {
         const struct switch_row *row = &switch_rows[k];
         if (strcmp(row->name, "--help") == 0 || strcmp(row->name, "--version") == 0) continue;
-        if (destinations[k].kind == TO_FLAG ? strcmp(argument, row->name) == 0 : is_option(argument, row->name)) return k;
+        if (destinations[k].kind == TO_FLAG ? strcmp(argument, row->name) == 0 : is_option(argument, row->name))
+            return k;
     }
     return -1;
 }
@@ -209,7 +212,13 @@ static bool fits(const struct options *o, const char *argument, enum command_num
         struct text names = {0};
         int left = __builtin_popcount(row->commands);
         for (int c = COMMANDS - 1; c >= 0; c--) /* the last first: bench has more to do with them */
-            if (row->commands & 1U << c) text_add(&names, "%sattnc %s", !names.length ? "" : left == 1 ? " and " : ", ", command_rows[c].name), left--;
+            if (row->commands & 1U << c)
+                text_add(&names, "%sattnc %s",
+                         !names.length ? ""
+                         : left == 1   ? " and "
+                                       : ", ",
+                         command_rows[c].name),
+                    left--;
         complain(o, "%s goes with %s", row->name, names.data);
         text_free(&names);
         return false;
@@ -217,7 +226,8 @@ static bool fits(const struct options *o, const char *argument, enum command_num
     return true;
 }
 
-static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set, const char **shape, const char **file)
+static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set,
+                 const char **shape, const char **file)
 {
     const bool bench = command == COMMAND_bench;
     bool only_files = false;
@@ -285,7 +295,8 @@ static int parse(struct options *o, enum command_number command, int count, char
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
-    if (!library_name(word) || access(word, F_OK) == 0 || library_find(word) || !nearest_word(word, command_names())) return false;
+    if (!library_name(word) || access(word, F_OK) == 0 || library_find(word) || !nearest_word(word, command_names()))
+        return false;
     complain(o, "there is no command and no file '%s'", word);
     suggest(word, command_names());
     return true;
@@ -299,15 +310,18 @@ static int finish(const struct options *o)
     return STATUS_MACHINE;
 }
 
-/* Specs may be nested, and so are the functions that read them. Returns whether the stack may become as large as that takes. */
+/* Specs may be nested, and so are the functions that read them. Returns whether the stack may become as large as that
+   takes. */
 static bool stack_suffices(const struct options *o)
 {
     enum { WANTED = 8 << 20, NEEDED = 1 << 20 };
     struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= WANTED) return true;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= WANTED)
+        return true;
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > WANTED ? WANTED : limit.rlim_max;
     if (limit.rlim_cur >= NEEDED && setrlimit(RLIMIT_STACK, &limit) == 0) return true;
-    complain(o, "a stack of %lld KiB is too small: attnc takes up to %d KiB (ulimit -s %d)", (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
+    complain(o, "a stack of %lld KiB is too small: attnc takes up to %d KiB (ulimit -s %d)",
+             (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
     return false;
 }
 
@@ -344,7 +358,8 @@ int main(int count, char **argument)
     struct arena *arena = arena_new();
     const size_t max = ((size_t)count + 1) * sizeof(char *);
     const char **set = arena_alloc(arena, max), **shape = arena_alloc(arena, max), **file = arena_alloc(arena, max);
-    int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, shape, file);
+    int skip = command == COMMAND_compile ? 1 : 2,
+        status = parse(&o, command, count - skip, argument + skip, set, shape, file);
     if (status == STATUS_DONE && o.show_passes) {
         struct text list = {0};
         passes_print(&list);

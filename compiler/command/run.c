@@ -119,18 +119,23 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares an array with the shape it should have; `spec_key` names the key of the spec after a constant in the last place. */
-static bool check_shape(struct run *r, const char *name, const struct attn_array *a, int rank, const int64_t *expected, const char *spec_key)
+/* Compares an array with the shape it should have; `spec_key` names the key of the spec after a constant in the last
+   place. */
+static bool check_shape(struct run *r, const char *name, const struct attn_array *a, int rank, const int64_t *expected,
+                        const char *spec_key)
 {
     const char *path = file_path(r, r->options->in_dir, name), *why = NULL;
     for (int k = 0; k < rank && a->rank == rank && !why; k++) {
         int64_t extent = extent_now(r, expected[k]);
         if (extent < 0 || extent == a->shape[k]) continue;
-        why = expected[k] < 0 ? axis_origin(r, expected[k]) : spec_key ? arena_printf(r->arena, "%s of the spec is %lld", spec_key, (long long)extent) : "";
+        why = expected[k] < 0 ? axis_origin(r, expected[k])
+              : spec_key      ? arena_printf(r->arena, "%s of the spec is %lld", spec_key, (long long)extent)
+                              : "";
     }
     if (a->rank == rank && !why) return true;
     if (a->rank != rank) why = arena_printf(r->arena, "it should have %d dimensions", rank);
-    complain(r->options, "%s: shape %s, expected %s%s%s", path, shape_text(r, a->rank, a->shape), shape_text(r, rank, expected), *why ? ": " : "", why);
+    complain(r->options, "%s: shape %s, expected %s%s%s", path, shape_text(r, a->rank, a->shape),
+             shape_text(r, rank, expected), *why ? ": " : "", why);
     failed(r, STATUS_INPUT);
     return false;
 }
@@ -149,7 +154,8 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
         }
     }
     if (bad)
-        mention(r->options, "warning", "%s: %lld of its values %s not finite", file_path(r, r->options->in_dir, name), (long long)bad, bad == 1 ? "is" : "are");
+        mention(r->options, "warning", "%s: %lld of its values %s not finite", file_path(r, r->options->in_dir, name),
+                (long long)bad, bad == 1 ? "is" : "are");
 }
 
 static void read_inputs(struct run *r)
@@ -159,7 +165,8 @@ static void read_inputs(struct run *r)
                                          {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->head_dim},
                                          {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->value_dim}};
     struct attn_problem *p = &r->problem;
-    *p = (struct attn_problem){.batch = -1, .heads = -1, .kv_heads = -1, .n_q = -1, .n_k = -1, .threads = r->options->threads};
+    *p = (struct attn_problem){
+        .batch = -1, .heads = -1, .kv_heads = -1, .n_q = -1, .n_k = -1, .threads = r->options->threads};
     bool missing[INPUTS];
     for (int k = 0; k < INPUTS; k++) missing[k] = !read_array(r, input_names[k], kernel->dtype, &r->input[k]);
     /* The first array that has an axis says how long it is; the others are held against that. */
@@ -176,7 +183,8 @@ static void read_inputs(struct run *r)
     for (int k = 0; k < INPUTS; k++) {
         const char *path = file_path(r, r->options->in_dir, input_names[k]);
         if (missing[k]) {
-            complain(r->options, "%s: no such file; it holds %s, shape %s", path, input_names[k], shape_text(r, 4, expected[k]));
+            complain(r->options, "%s: no such file; it holds %s, shape %s", path, input_names[k],
+                     shape_text(r, 4, expected[k]));
             failed(r, STATUS_INPUT);
             continue;
         }
@@ -191,8 +199,8 @@ static void read_inputs(struct run *r)
         }
     }
     if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
-        complain(r->options, "%s: %lld heads are no multiple of the %lld heads of k.npy", file_path(r, r->options->in_dir, "q"), (long long)p->heads,
-                 (long long)p->kv_heads);
+        complain(r->options, "%s: %lld heads are no multiple of the %lld heads of k.npy",
+                 file_path(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
         failed(r, STATUS_INPUT);
     }
 }
@@ -241,14 +249,16 @@ static void read_params(struct run *r, const struct similarity *similarity)
         out_of_memory(r, "the table of parameters", kernel->params_bytes);
         return;
     }
-    if (kernel->params > 0 && (r->options->has_seed || similarity->has_seed)) generate_params(r, r->options->has_seed ? r->options->seed : similarity->seed);
+    if (kernel->params > 0 && (r->options->has_seed || similarity->has_seed))
+        generate_params(r, r->options->has_seed ? r->options->seed : similarity->seed);
     for (int k = 0; k < kernel->params; k++) {
         const struct attn_param *p = &kernel->param[k];
         struct attn_array *a = &r->param[k];
         if (!read_array(r, p->name, p->dtype, a)) {
             if (has_pointer(r, p)) continue;
-            complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s", file_path(r, r->options->in_dir, p->name), p->name,
-                     shape_text(r, p->rank, p->shape), p->dtype == ATTN_I32 ? ", integers" : "", p->random ? ", which --seed N would generate" : "");
+            complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s",
+                     file_path(r, r->options->in_dir, p->name), p->name, shape_text(r, p->rank, p->shape),
+                     p->dtype == ATTN_I32 ? ", integers" : "", p->random ? ", which --seed N would generate" : "");
             failed(r, STATUS_INPUT);
         } else if (a->data && check_shape(r, p->name, a, p->rank, p->shape, NULL)) {
             set_pointer(r, p, a->data);
@@ -267,9 +277,10 @@ static void explain_order(struct run *r)
         const int32_t *id = a->data;
         int64_t at = 1, last = a->shape[0] * a->shape[1] - 1;
         while (at < last && (at % a->shape[1] == 0 || id[at] >= id[at - 1])) at++;
-        complain(r->options, "%s: at [%lld, %lld] the id falls from %d to %d, and the linear form takes ids in ascending order",
-                 file_path(r, r->options->in_dir, r->kernel->param[k].name), (long long)(at / a->shape[1]), (long long)(at % a->shape[1]), (int)id[at - 1],
-                 (int)id[at]);
+        complain(r->options,
+                 "%s: at [%lld, %lld] the id falls from %d to %d, and the linear form takes ids in ascending order",
+                 file_path(r, r->options->in_dir, r->kernel->param[k].name), (long long)(at / a->shape[1]),
+                 (long long)(at % a->shape[1]), (int)id[at - 1], (int)id[at]);
         fprintf(
             stderr,
             "attnc: note: number those that stand together in the order they come; where an id comes again later, --set algorithm=quadratic takes any order\n");
@@ -295,7 +306,8 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         failed(r, STATUS_MACHINE);
         return;
     }
-    struct attn_array out = {.dtype = kernel->dtype, .rank = 4, .shape = {p->batch, p->heads, p->n_q, kernel->value_dim}};
+    struct attn_array out = {
+        .dtype = kernel->dtype, .rank = 4, .shape = {p->batch, p->heads, p->n_q, kernel->value_dim}};
     size_t out_bytes = (size_t)(p->batch * p->heads * p->n_q * kernel->value_dim) * attn_dtype_size(kernel->dtype);
     p->workspace_bytes = kernel->workspace(p);
     void *workspace = attn_alloc(p->workspace_bytes);
@@ -304,7 +316,8 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
     if (!out.data) out_of_memory(r, "out.npy", out_bytes);
     if (workspace && out.data) {
         double start = attn_seconds();
-        error = kernel->forward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out.data, workspace);
+        error = kernel->forward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out.data,
+                                workspace);
         double seconds = attn_seconds() - start;
         char message[256];
         const char *path = file_path(r, o->out_dir, "out");
@@ -319,8 +332,9 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             failed(r, STATUS_MACHINE);
         } else if (!o->console.quiet) {
             int threads = kernel_threads(loaded, p->threads);
-            fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, out.shape), dtype_text(out.dtype), seconds < 1 ? 3 : 2,
-                    seconds < 1 ? 1e3 * seconds : seconds, seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
+            fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, out.shape),
+                    dtype_text(out.dtype), seconds < 1 ? 3 : 2, seconds < 1 ? 1e3 * seconds : seconds,
+                    seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
         }
     }
     attn_free(workspace);
@@ -330,7 +344,8 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
 static enum status run_unit(const struct options *o, struct unit *unit)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet, &loaded);
+    enum status status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,
+                                     &loaded);
     if (status != STATUS_DONE) return status;
     struct run run = {.options = o, .arena = unit->arena, .kernel = loaded.kernel}, *r = &run;
     r->param = arena_alloc(r->arena, sizeof *r->param * (size_t)(r->kernel->params + 1));

@@ -1,5 +1,6 @@
-/* What the cost model takes a machine to be: all of its numbers that were measured or chosen. Costs are in FLOPs of a product that fills the machine: what
-   costs 20 takes as long as 20 of these. Where nothing else is said they were measured on a machine with 64-byte vectors. */
+/* What the cost model takes a machine to be: all of its numbers that were measured or chosen. Costs are in FLOPs of a
+   product that fills the machine: what costs 20 takes as long as 20 of these. Where nothing else is said they were
+   measured on a machine with 64-byte vectors. */
 #ifndef ATTNC_COST_CONSTANTS_H
 #define ATTNC_COST_CONSTANTS_H
 
@@ -13,14 +14,17 @@ static const double FUNCTION_COST = 20;
 static const double FOLD_COST = 8;
 /* The same for each chunk that is summed anew, where a state is the sum of some recent chunks. */
 static const double RECENT_COST = 2;
-/* What an element of a state costs on top of FOLD_COST, once a chunk, because products within short chunks keep less of the machine busy. Fitted to the
-   lengths that were the fastest for sketches of size 32 and 64; only the choice of a length counts it. */
+/* What an element of a state costs on top of FOLD_COST, once a chunk, because products within short chunks keep less of
+   the machine busy. Fitted to the lengths that were the fastest for sketches of size 32 and 64; only the choice of a
+   length counts it. */
 static const double SHORT_CHUNK_COST = 12;
-/* The share of its work that a product of pairs of bf16 saves: an instruction takes two of them in the time of one float. */
+/* The share of its work that a product of pairs of bf16 saves: an instruction takes two of them in the time of one
+   float. */
 static const double BF16_SAVING = 0.5;
 /* The share of a peak of multiply-adds on registers alone that products of kernels reach. */
 static const double PRODUCT_SHARE = 0.85;
-/* A core of which nothing was measured: vector units that multiply and add in every cycle, and bytes of memory a cycle, as servers have them. */
+/* A core of which nothing was measured: vector units that multiply and add in every cycle, and bytes of memory a cycle,
+   as servers have them. */
 static const double NOMINAL_VECTOR_UNITS = 2, NOMINAL_BANDWIDTH = 4;
 
 #endif

@@ -11,19 +11,22 @@ int64_t crossover_length(const struct compilation *quadratic, const struct compi
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
 /* What products of pairs of bf16 take off the work for a query and a key. */
 double work_saved_by_bf16(const struct compilation *c);
-/* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update, the token's own chunk. */
+/* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update,
+   the token's own chunk. */
 double linear_cost(const struct compilation *linear);
-/* The length of a chunk that takes the least work, for so many features, columns of the state, and work on a pair within the chunk. */
+/* The length of a chunk that takes the least work, for so many features, columns of the state, and work on a pair
+   within the chunk. */
 int64_t chunk_length(double features, double columns, double pair);
 /* Whether queries meet keys anywhere. */
 bool graph_has_pairs(const struct graph *g);
-/* Work for one point of the run-time axes of a value and what it is computed from; of folding the states, for one key. */
+/* Work for one point of the run-time axes of a value and what it is computed from; of folding the states, for one
+   key. */
 double value_work(const struct graph *g, const struct value *v);
 double fold_work(const struct compilation *c);
 
 /* What one call has to do (count.c). */
 struct counts {
-    double pairs;   /* of queries and keys that the mask lets meet, of all heads; of a linear form those within chunks */
+    double pairs; /* of queries and keys that the mask lets meet, of all heads; of a linear form those within chunks */
     double visited; /* pairs that are computed: those, and what else is in tiles that are not wholly masked */
     double tiles;   /* of keys, each times the queries that meet it */
     bool exact;     /* else the pairs of some queries stand for those of their neighbours */
@@ -33,8 +36,10 @@ struct counts {
     double bytes;   /* to and from memory */
     double once;    /* of all arrays together */
 };
-/* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of so many bytes, or do not. */
-void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out);
+/* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of
+   so many bytes, or do not. */
+void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
+                struct counts *out);
 
 /* What the loops visit, by their own bounds (visit.c). */
 struct visited {
@@ -50,11 +55,13 @@ void count_pair(const struct graph *g, long long *products, long long *scalars);
 struct roofline {
     double work, bytes; /* FLOPs that the peak would take as long for */
 };
-/* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of memory a cycle as servers have them. */
+/* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of
+   memory a cycle as servers have them. */
 double nominal_peak(const struct target *t, enum dtype dtype);
 double nominal_bandwidth(void);
 /* Arrays that fit a cache of so many bytes are not read from memory in one call after the other; 0: none do. */
-struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads, int64_t cache);
+struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
+                            int threads, int64_t cache);
 /* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
 

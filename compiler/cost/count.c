@@ -1,7 +1,8 @@
-/* What a call of a kernel has to do: FLOPs, scalar operations, bytes. The one place that counts, from the graph that the loops are made of. FLOPs are
-   useful ones; work and bytes are those of all that the loops visit.
-   A product counts a multiplication and an addition for every pair of query and key that its mask lets meet and that uses it, or for every key or
-   query; the sum of carried features counts as one more column of the state; features that are equal count once. Maps count as scalar operations. */
+/* What a call of a kernel has to do: FLOPs, scalar operations, bytes. The one place that counts, from the graph that
+   the loops are made of. FLOPs are useful ones; work and bytes are those of all that the loops visit. A product counts
+   a multiplication and an addition for every pair of query and key that its mask lets meet and that uses it, or for
+   every key or query; the sum of carried features counts as one more column of the state; features that are equal count
+   once. Maps count as scalar operations. */
 #include "cost.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -31,7 +32,7 @@ struct counter {
         const struct expr *where;
         double pairs; /* over the heads of a batch */
     } region[MAX_REGIONS];
-    double pairs; /* that the sums over keys have, over all heads and batches */
+    double pairs;   /* that the sums over keys have, over all heads and batches */
     double visited; /* by the loops: those, and what else is in their tiles */
     int64_t document;
     struct room {
@@ -91,7 +92,8 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
 /* Where features are made of others (rows of a packed power, say), it is the least of what any map over them has. */
 static void find_useful(struct counter *x)
 {
-    for (int a = 0; a < x->m->axes; a++) x->useful[a] = x->m->axis[a].source == SIZE_CONSTANT ? (double)x->m->axis[a].extent : 1;
+    for (int a = 0; a < x->m->axes; a++)
+        x->useful[a] = x->m->axis[a].source == SIZE_CONSTANT ? (double)x->m->axis[a].extent : 1;
     for (int n = 0; n < x->g->values; n++) {
         const struct value *v = &x->g->value[n];
         if (v->op != GRAPH_MAP) continue;
@@ -100,7 +102,8 @@ static void find_useful(struct counter *x)
             bool made = false;
             if (x->m->axis[a].source != SIZE_CONSTANT || x->m->axis[a].extent > MAX_FEATURES) continue;
             for (int o = 0; o < v->operands; o++)
-                for (int s = 0; s < v->operand[o].rank; s++) made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
+                for (int s = 0; s < v->operand[o].rank; s++)
+                    made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
             /* a choice by position may have nothing at the first ones */
             double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
@@ -222,17 +225,19 @@ static void add_range(struct room *room, int64_t from, int64_t to)
 }
 
 /* The ranges that a row has between two keys. Of blocks drawn at random each is asked for. */
-static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from, int64_t to, struct room *out,
-                       int64_t *tests)
+static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from,
+                       int64_t to, struct room *out, int64_t *tests)
 {
     out->count = 0;
     for (int k = 0; k < ranges->count; k++) {
         const struct range *range = &ranges->range[k];
-        int64_t first = range->from ? expr_eval_int(range->from, &r->env) : from, end = range->to ? expr_eval_int(range->to, &r->env) : to, block = 1;
+        int64_t first = range->from ? expr_eval_int(range->from, &r->env) : from,
+                end = range->to ? expr_eval_int(range->to, &r->env) : to, block = 1;
         const struct expr *position = NULL;
         if (first < from) first = from;
         if (end > to) end = to;
-        bool blocks = range->drawn && floor_quotient(x->m, range->drawn->arg[1], &position, &block) && position->op == EXPR_INDEX;
+        bool blocks = range->drawn && floor_quotient(x->m, range->drawn->arg[1], &position, &block) &&
+                      position->op == EXPR_INDEX;
         if (!range->drawn || (!blocks && !every)) add_range(out, first, end);
         for (int64_t j = first; j < end && blocks; j = (j / block + 1) * block) {
             int64_t next = (j / block + 1) * block;
@@ -245,7 +250,8 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
 }
 
 /* Keys of the region between two, for one query; those that the ranges leave open are tested. */
-static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to, int64_t *tests)
+static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to,
+                           int64_t *tests)
 {
     int64_t keys = 0, w = 0;
     ranges_now(x, &s->some, false, r, from, to, &x->reach, tests);
@@ -306,7 +312,8 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
 /* Whether ids are read of a key and of things that do not depend on the key alone. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
 {
-    if (e->op == EXPR_ID) return e->arg[1] == expr_leaf(x->m, EXPR_INDEX, x->key) || !(expr_axes(e->arg[1]) >> x->key & 1);
+    if (e->op == EXPR_ID)
+        return e->arg[1] == expr_leaf(x->m, EXPR_INDEX, x->key) || !(expr_axes(e->arg[1]) >> x->key & 1);
     bool plain = true;
     for (int k = 0; k < expr_arity(e->op); k++) plain &= ids_are_plain(x, e->arg[k]);
     return plain;
@@ -325,7 +332,8 @@ static const struct expr *with_ids(const struct counter *x, const struct expr *e
 /* The ids that the expression reads for the row's query, as one number. */
 static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
 {
-    if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1)) return (hash ^ (uint64_t)expr_eval_int(e, &r->env)) * UINT64_C(0x9E3779B97F4A7C15);
+    if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1))
+        return (hash ^ (uint64_t)expr_eval_int(e, &r->env)) * UINT64_C(0x9E3779B97F4A7C15);
     for (int k = 0; k < expr_arity(e->op); k++) hash = ids_of_row(x, e->arg[k], r, hash);
     return hash;
 }
@@ -344,7 +352,8 @@ struct by_ids {
 };
 
 /* The keys of the row's query, or -1 where there are too many kinds of regions. */
-static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b, int64_t *tests)
+static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b,
+                             int64_t *tests)
 {
     const int64_t keys = x->size->n_k, document = x->document, runs = (keys - 1) / document + 1;
     const uint64_t now = ids_of_row(x, where, r, 1);
@@ -381,7 +390,8 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
         row_set(r, x->query, i);
         count = keys_with_ids(x, where, r, b, &tests);
     }
-    const double of_ids = runs * runs > MAX_TESTS * (double)n ? runs : runs * runs / (double)n, of_keys = (double)tests / (double)(tried ? tried : 1);
+    const double of_ids = runs * runs > MAX_TESTS * (double)n ? runs : runs * runs / (double)n,
+                 of_keys = (double)tests / (double)(tried ? tried : 1);
     const int64_t step = step_of(x, of_ids > of_keys ? of_ids : of_keys);
     double pairs = 0;
     for (int64_t i = 0, part; i < n && count >= 0; i += part) {
@@ -479,7 +489,8 @@ static double points(struct counter *x, int n, uint32_t axes, double *met)
 {
     const struct value *v = &x->g->value[n];
     const struct problem_size *size = x->size;
-    bool query = x->query >= 0 && axes >> x->query & 1, key = x->key >= 0 && axes >> x->key & 1, members = false, heads = false;
+    bool query = x->query >= 0 && axes >> x->query & 1, key = x->key >= 0 && axes >> x->key & 1, members = false,
+         heads = false;
     for (int a = 0; a < x->m->axes; a++) {
         members |= (axes >> a & 1) && x->m->axis[a].source == SIZE_MEMBERS;
         heads |= (axes >> a & 1) && x->m->axis[a].source == SIZE_KV_HEADS;
@@ -503,13 +514,14 @@ static double points(struct counter *x, int n, uint32_t axes, double *met)
 
 /* ---- bytes ---- */
 
-/* Moved to and from memory: everything once; but keys and values once for each tile of queries where those that a query sees do not stay in a cache. */
+/* Moved to and from memory: everything once; but keys and values once for each tile of queries where those that a query
+   sees do not stay in a cache. */
 static double bytes_of(const struct counter *x, int64_t cache)
 {
     const struct problem_size *size = x->size;
     const struct spec *spec = x->c->spec;
-    double element = dtype_bytes(spec->dtype), param = dtype_bytes(dtype_of_sums(spec->dtype)), heads = (double)(size->batch * size->kv_heads),
-           row = element * (double)(spec->head_dim + spec->value_dim);
+    double element = dtype_bytes(spec->dtype), param = dtype_bytes(dtype_of_sums(spec->dtype)),
+           heads = (double)(size->batch * size->kv_heads), row = element * (double)(spec->head_dim + spec->value_dim);
     double queries = heads * (double)size->members * (double)size->n_q, once = heads * (double)size->n_k, keys = once;
     double tiles = x->visited / (double)x->c->tile_q;
     if (queries > 0 && x->visited / queries * row > (double)cache && tiles > once) keys = tiles;
@@ -557,10 +569,18 @@ static void make_ids(struct counter *x)
     }
 }
 
-void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out)
+void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
+                struct counts *out)
 {
-    struct counter counter =
-                       {.c = c, .g = c->graph, .m = c->graph->module, .size = size, .query = -1, .key = -1, .chunk = -1, .document = document, .exact = true},
+    struct counter counter = {.c = c,
+                              .g = c->graph,
+                              .m = c->graph->module,
+                              .size = size,
+                              .query = -1,
+                              .key = -1,
+                              .chunk = -1,
+                              .document = document,
+                              .exact = true},
                    *x = &counter;
     for (int a = 0; a < x->m->axes; a++) {
         x->extent[a] = axis_extent(x->m, a, size);
@@ -620,7 +640,9 @@ void count_pair(const struct graph *g, long long *products, long long *scalars)
         uint32_t around = axes_around(v), own = 0;
         long long product = 2;
         for (int k = 0; k < v->rank; k++) own |= UINT32_C(1) << v->axes[k];
-        if (!v->operands || roles.lane < 0 || roles.stream < 0 || !(own >> roles.lane & 1) || !(around >> roles.stream & 1)) continue;
+        if (!v->operands || roles.lane < 0 || roles.stream < 0 || !(own >> roles.lane & 1) ||
+            !(around >> roles.stream & 1))
+            continue;
         for (int a = 0; a < m->axes; a++)
             if ((around >> a & 1) && m->axis[a].source == SIZE_CONSTANT) product *= m->axis[a].extent;
         if (v->op == GRAPH_CONTRACT) *products += product;

@@ -1,5 +1,5 @@
-/* The cost model: work in units of a FLOP of a product that fills the machine. From it follow the length where the linear form overtakes the
-   quadratic one, and the length of a chunk where the spec leaves it open. */
+/* The cost model: work in units of a FLOP of a product that fills the machine. From it follow the length where the
+   linear form overtakes the quadratic one, and the length of a chunk where the spec leaves it open. */
 #include "cost.h"
 #include "constants.h"
 #include "../analysis/analysis.h"
@@ -13,8 +13,10 @@ static double map_cost(const struct expr *e)
     return cost;
 }
 
-/* Work for one point of the run-time axes of a value and what it is computed from; sets which of queries and keys those have. */
-static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query, bool *key)
+/* Work for one point of the run-time axes of a value and what it is computed from; sets which of queries and keys those
+   have. */
+static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query,
+                         bool *key)
 {
     const struct module *m = g->module;
     uint32_t axes = 0;
@@ -127,11 +129,12 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
     if (linear->reach && linear_cost(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
     long long length = (long long)crossover(quadratic, linear, 0); /* on any machine */
-    for (int v = 0; v < g->values; v++) { /* a state of the first so many keys */
+    for (int v = 0; v < g->values; v++) {                          /* a state of the first so many keys */
         const struct expr *where = g->value[v].where;
-        if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length) continue;
-        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most", length,
-                            (long long)where->arg[1]->integer);
+        if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
+            continue;
+        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most",
+                            length, (long long)where->arg[1]->integer);
     }
     return NULL;
 }

@@ -1,5 +1,6 @@
-/* The roofline (Williams, Waterman and Patterson, 2009): a call takes as long as its work at the peak, or as its bytes at the bandwidth, whichever is
-   longer. Work is that of the cost model, so that an exponential counts as much as it takes. */
+/* The roofline (Williams, Waterman and Patterson, 2009): a call takes as long as its work at the peak, or as its bytes
+   at the bandwidth, whichever is longer. Work is that of the cost model, so that an exponential counts as much as it
+   takes. */
 #include "cost.h"
 #include "constants.h"
 #include "../schedule/schedule.h"
@@ -15,12 +16,14 @@ double nominal_bandwidth(void)
     return NOMINAL_BANDWIDTH;
 }
 
-struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads, int64_t cache)
+struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
+                            int threads, int64_t cache)
 {
     /* without a state to share, a thread has whole tiles of queries: where they are few, some threads have none */
     int64_t tiles = size->batch * size->kv_heads * size->members * ((size->n_q + c->tile_q - 1) / c->tile_q);
     double busy = !c->linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
-    return (struct roofline){.work = counts->work / (PRODUCT_SHARE * busy), .bytes = counts->once <= (double)cache ? 0 : counts->bytes};
+    return (struct roofline){.work = counts->work / (PRODUCT_SHARE * busy),
+                             .bytes = counts->once <= (double)cache ? 0 : counts->bytes};
 }
 
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory)

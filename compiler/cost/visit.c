@@ -1,5 +1,6 @@
-/* What the loops of a call visit: the tiles of keys that each tile of queries meets, by the bounds that the loops themselves have. Nothing is computed, and
-   where there are very many tiles of queries some stand for their neighbours. */
+/* What the loops of a call visit: the tiles of keys that each tile of queries meets, by the bounds that the loops
+   themselves have. Nothing is computed, and where there are very many tiles of queries some stand for their
+   neighbours. */
 #include "cost.h"
 #include "../analysis/analysis.h"
 #include "../../runtime/attnrt.h"
@@ -7,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All iterations of a loop are looked at while they are no more than these; then the first ones, and some of the rest. Where each tile of keys is asked
-   whether it is left out, so many are. */
+/* All iterations of a loop are looked at while they are no more than these; then the first ones, and some of the rest.
+   Where each tile of keys is asked whether it is left out, so many are. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
@@ -123,7 +124,8 @@ static void visit_keys(struct walk *w, const struct stmt *s, double weight)
             continue;
         }
         int64_t first = from + floor_mod(expr_eval_int(s->phase, &w->env) - from, s->period);
-        for (int64_t n = 0; n < s->run && s->apart; n++) visit_tiles(w, s, first + n < from + s->period ? first + n : first + n - s->period, to, weight);
+        for (int64_t n = 0; n < s->run && s->apart; n++)
+            visit_tiles(w, s, first + n < from + s->period ? first + n : first + n - s->period, to, weight);
         for (int64_t x = first - s->period; x < to && !s->apart; x += s->period)
             visit_tiles(w, s, x < from ? from : x, x + s->run < to ? x + s->run : to, weight);
     }
@@ -136,7 +138,8 @@ static void walk(struct walk *w, const struct stmt *s, double weight);
 /* Iteration n of a loop: false where that is empty. */
 static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t n)
 {
-    int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride, end = first + (s->step - 1) * stride + 1;
+    int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride,
+            end = first + (s->step - 1) * stride + 1;
     w->lo[s->axis] = w->index[s->axis] = first;
     w->hi[s->axis] = end < to ? end : to;
     w->stride[s->axis] = stride;
@@ -153,7 +156,8 @@ static int64_t chosen(int64_t n, int64_t group)
 static int64_t asked(const struct walk *w, const struct stmt *s)
 {
     int64_t count = 0;
-    for (; s; s = s->next) count += (s->op == LOOPS_FOR && s->when ? w->size[s->axis] / s->step + 1 : 0) + asked(w, s->body);
+    for (; s; s = s->next)
+        count += (s->op == LOOPS_FOR && s->when ? w->size[s->axis] / s->step + 1 : 0) + asked(w, s->body);
     return count;
 }
 
@@ -161,7 +165,8 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
 {
     int64_t lo = w->lo[s->axis], hi = w->hi[s->axis], stride = w->stride[s->axis], query = w->query;
     int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
-    int64_t iterations = to > from ? (to - from - 1) / (s->step * stmt_stride(s)) * stmt_stride(s) + stmt_stride(s) : 0, max = MAX_ITERATIONS;
+    int64_t iterations = to > from ? (to - from - 1) / (s->step * stmt_stride(s)) * stmt_stride(s) + stmt_stride(s) : 0,
+            max = MAX_ITERATIONS;
     int64_t each = asked(w, s->body);
     if (each * max > MAX_ASKED) max = MAX_ASKED / each;
     if (max < 2 * FIRST_ITERATIONS) max = 2 * FIRST_ITERATIONS;
@@ -222,7 +227,8 @@ static uint32_t bounds_name(const struct stmt *s)
         axes |= bounds_name(s->body);
         if (s->op != LOOPS_FOR) continue;
         axes |= axes_named(s->from) | axes_named(s->to) | axes_named(s->phase) | axes_named(s->when);
-        for (int k = 0; k < s->ranges; k++) axes |= axes_named(s->range[k].from) | axes_named(s->range[k].to) | axes_named(s->range[k].drawn);
+        for (int k = 0; k < s->ranges; k++)
+            axes |= axes_named(s->range[k].from) | axes_named(s->range[k].to) | axes_named(s->range[k].drawn);
     }
     return axes;
 }

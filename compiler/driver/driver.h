@@ -20,7 +20,8 @@ struct unit {
     struct arena *arena;
     struct spec *spec;
     struct graph *graph; /* before the first pass */
-    /* For each target and entry of the schedule the quadratic form, the linear one, or both in this order; of equal ones the first. */
+    /* For each target and entry of the schedule the quadratic form, the linear one, or both in this order; of equal
+       ones the first. */
     struct compilation *compilation[MAX_COMPILATIONS + 1];
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
@@ -29,8 +30,8 @@ struct unit {
     int default_count;
     const char *why_quadratic; /* why there is no linear form, or NULL */
     bool standalone;
-    const char *command; /* that makes the same output */
-    const char *tuned; /* the file that the schedule is from, or NULL */
+    const char *command;     /* that makes the same output */
+    const char *tuned;       /* the file that the schedule is from, or NULL */
     const char *file, *text; /* what the spec was read from */
     size_t text_length;
     struct text source, header, source_here;
@@ -40,13 +41,15 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
 /* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
 const char *unit_source_here(struct unit *p, const struct options *o);
 /* The same and its header, said to be made by that command: with equal commands equal code is equal text. */
-void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source, struct text *header);
+void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source,
+                    struct text *header);
 void unit_free(struct unit *p);
 /* Warns of the user's exponentials that may overflow in a kernel, on standard error unless --quiet. */
 void unit_warn(const struct unit *p, const struct options *o);
 /* What is taken for every length without a schedule on this machine, or else on the first target. */
 const struct defaults *unit_defaults(const struct unit *p);
-/* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. (tuned.c) */
+/* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters.
+   (tuned.c) */
 const char *unit_source_hash(const struct unit *p);
 /* The first target that this machine runs; NULL: none. */
 const struct target *unit_target_here(const struct unit *p);
@@ -63,17 +66,20 @@ struct knob_row {
 };
 
 extern const struct knob_row knob_table[KNOBS];
-/* Whether the row's knob does anything for the defaults of a target; else *reason. The default value is that of the form given, or (NULL) of the one
-   that so many keys take; 0 keys: any length. */
-bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row, struct tune_knob *knob, const char **reason);
+/* Whether the row's knob does anything for the defaults of a target; else *reason. The default value is that of the
+   form given, or (NULL) of the one that so many keys take; 0 keys: any length. */
+bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row,
+                struct tune_knob *knob, const char **reason);
 /* The value of a knob in a compilation of the unit, which need not have been set. */
 int64_t knob_taken(const struct unit *p, const struct compilation *c, int row);
 /* "a multiple of 16 from 16 to 4096". */
 const char *knob_domain(struct arena *arena, int row);
 
-/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as unit_source_hash says it, and the spec, or NULL after reporting. (tuned.c) */
+/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as unit_source_hash says it, and the spec, or NULL after
+   reporting. (tuned.c) */
 const char *tuned_path(struct arena *arena, const char *spec);
-const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec);
+const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,
+                             struct diagnostics *d, const struct spec **spec);
 
 int knob_find_row(const char *name);
 

@@ -1,4 +1,5 @@
-/* The space of schedules: the rows of schedule/knobs.def with what their owners say of them for a spec, the check of what `schedule:` sets, and points of the space. */
+/* The space of schedules: the rows of schedule/knobs.def with what their owners say of them for a spec, the check of
+   what `schedule:` sets, and points of the space. */
 #include "driver.h"
 #include "unit.h"
 #include "../schedule/schedule.h"
@@ -13,10 +14,14 @@ const struct knob_row knob_table[KNOBS] = {
 };
 _Static_assert((int)KNOBS <= (int)MAX_KNOBS, "a space holds every knob");
 
-bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row, struct tune_knob *knob, const char **reason)
+bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row,
+                struct tune_knob *knob, const char **reason)
 {
-    if (!form) form = !by_default->quadratic || (by_default->linear && keys >= by_default->crossover) ? by_default->linear : by_default->quadratic;
-    const struct knob_case x = {by_default->target, by_default->quadratic, by_default->linear, form, keys, by_default->crossover};
+    if (!form)
+        form = !by_default->quadratic || (by_default->linear && keys >= by_default->crossover) ? by_default->linear
+                                                                                               : by_default->quadratic;
+    const struct knob_case x = {by_default->target,   by_default->quadratic, by_default->linear, form, keys,
+                                by_default->crossover};
     *knob = (struct tune_knob){.name = knob_table[row].name, .says = knob_table[row].says};
     *reason = knob_table[row].about(&x, knob);
     return !*reason;
@@ -63,8 +68,10 @@ static void check_knob(const struct unit *p, const struct knob *knob, struct dia
             diagnostics_note(d, nowhere, "'attnc explain' lists the knobs of a spec");
     } else if (!applies(p, row, &reason))
         diagnostics_error(d, knob->at, "the knob '%s' does nothing for this spec: %s", knob->name, reason);
-    else if (knob->value < knob_table[row].low || knob->value > knob_table[row].high || knob->value % knob_table[row].multiple != 0)
-        diagnostics_error(d, knob->value_at, "%s is %s%s", knob->name, knob_table[row].multiple > 1 ? "" : "from ", knob_domain(p->arena, row));
+    else if (knob->value < knob_table[row].low || knob->value > knob_table[row].high ||
+             knob->value % knob_table[row].multiple != 0)
+        diagnostics_error(d, knob->value_at, "%s is %s%s", knob->name, knob_table[row].multiple > 1 ? "" : "from ",
+                          knob_domain(p->arena, row));
 }
 
 void knobs_check(const struct unit *p, struct diagnostics *d)
@@ -79,6 +86,7 @@ int64_t knob_taken(const struct unit *p, const struct compilation *c, int row)
     const char *reason;
     for (int u = 0; u < p->default_count; u++)
         if (p->defaults[u].target == c->target)
-            knob_about(&p->defaults[u], c->linear ? p->defaults[u].linear : p->defaults[u].quadratic, 0, row, &knob, &reason);
+            knob_about(&p->defaults[u], c->linear ? p->defaults[u].linear : p->defaults[u].quadratic, 0, row, &knob,
+                       &reason);
     return schedule_knob(c, knob_table[row].name, knob.value[knob.default_at]);
 }

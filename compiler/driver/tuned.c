@@ -19,8 +19,8 @@ const char *tuned_path(struct arena *arena, const char *spec)
 static const char *source_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
 {
     struct text t = {0}, graph = {0};
-    text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block, (long long)spec->head_dim,
-             (long long)spec->value_dim, spec->emit);
+    text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block,
+             (long long)spec->head_dim, (long long)spec->value_dim, spec->emit);
     graph_print(g, &graph);
     text_add(&t, "%s", strchr(graph.data, '\n')); /* the first line has the name */
     const char *hash = hash_text(arena, t.data, t.length);
@@ -34,7 +34,8 @@ const char *unit_source_hash(const struct unit *p)
     return source_hash(p->arena, p->spec, p->graph);
 }
 
-const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec)
+const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,
+                             struct diagnostics *d, const struct spec **spec)
 {
     *spec = spec_read(arena, path, text, length, 0, NULL, d);
     const struct graph *source = *spec ? build_graph(arena, *spec, d) : NULL;
@@ -50,7 +51,8 @@ static const char *set_schedule(const struct options *o)
     return NULL;
 }
 
-bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, struct diagnostics **d, enum status *status)
+bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, struct diagnostics **d,
+                    enum status *status)
 {
     const char *path = tuned_path(p->arena, spec), *set = set_schedule(o);
     if (set) {
@@ -77,7 +79,9 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
     text_free(&text);
     if (!hash) return false;
     if (strcmp(hash, unit_source_hash(p)) != 0)
-        mention(o, "warning", "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path, spec);
+        mention(o, "warning",
+                "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path,
+                spec);
     p->spec->schedule = tuned->schedule;
     p->spec->schedules = tuned->schedules;
     p->tuned = path;

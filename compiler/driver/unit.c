@@ -1,4 +1,5 @@
-/* Everything from one spec file: read, checked, lowered for every target, emitted; and files written whole or not at all. */
+/* Everything from one spec file: read, checked, lowered for every target, emitted; and files written whole or not at
+   all. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -97,7 +98,8 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     bool good = p->graph != NULL;
     const struct target *target[MAX_VERSIONS];
     int targets = 0;
-    for (int t = 0; p->spec && t < o->targets; t++) targets += target_versions(arena, o->target[t], p->spec->dtype, target + targets);
+    for (int t = 0; p->spec && t < o->targets; t++)
+        targets += target_versions(arena, o->target[t], p->spec->dtype, target + targets);
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
@@ -131,7 +133,8 @@ static const struct target *target_to_load(const struct unit *p, const struct op
     return o->named_targets ? NULL : unit_target_here(p);
 }
 
-void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source, struct text *header)
+void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source,
+                    struct text *header)
 {
     emit_source(emission_of(p), target_to_load(p, o), command, source);
     emit_header(emission_of(p), command, header);
@@ -141,7 +144,9 @@ const char *unit_source_here(struct unit *p, const struct options *o)
 {
     const struct target *here = target_to_load(p, o);
     if (!here) return p->source.data;
-    if (!p->source_here.data) emit_source(emission_of(p), here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
+    if (!p->source_here.data)
+        emit_source(emission_of(p), here, arena_printf(p->arena, "%s --target %s", p->command, here->name),
+                    &p->source_here);
     return p->source_here.data;
 }
 

@@ -1,5 +1,5 @@
-/* What a unit has code for: for every target and every entry of the schedule the forms that some length takes, each once, and which of them runs from
-   how many keys on. */
+/* What a unit has code for: for every target and every entry of the schedule the forms that some length takes, each
+   once, and which of them runs from how many keys on. */
 #include "driver.h"
 #include "unit.h"
 #include "../cost/cost.h"
@@ -31,17 +31,26 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
         else
             loops_print(c->loops, &t);
         fprintf(stderr, "# after %s, for %s, %s%s\n%s", pass->name, c->target->name, c->linear ? "linear" : "quadratic",
-                c->schedule && c->schedule->from ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from) : "", t.data);
+                c->schedule && c->schedule->from
+                    ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
+                    : "",
+                t.data);
         text_free(&t);
     }
     return true;
 }
 
-static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear, bool shown)
+static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
+                                   bool linear, bool shown)
 {
     struct unit *p = x->p;
     struct compilation *c = arena_alloc(p->arena, sizeof *c);
-    *c = (struct compilation){.spec = p->spec, .schedule = schedule, .target = target, .diagnostics = x->d, .source = p->graph, .linear = linear};
+    *c = (struct compilation){.spec = p->spec,
+                              .schedule = schedule,
+                              .target = target,
+                              .diagnostics = x->d,
+                              .source = p->graph,
+                              .linear = linear};
     c->graph = build_graph(p->arena, p->spec, x->d); /* every compilation has a module of its own */
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return c;
@@ -69,7 +78,9 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
 /* Whether the two are the same code. */
 static bool same_code(const struct compilation *a, const struct compilation *b)
 {
-    if (a->linear != b->linear || a->tile_q != b->tile_q || a->rows != b->rows || a->vectors != b->vectors || a->unroll != b->unroll) return false;
+    if (a->linear != b->linear || a->tile_q != b->tile_q || a->rows != b->rows || a->vectors != b->vectors ||
+        a->unroll != b->unroll)
+        return false;
     struct text s = {0}, t = {0};
     loops_print(a->loops, &s);
     loops_print(b->loops, &t);
@@ -108,7 +119,8 @@ static void drop_idle(struct unit *p, int first, int first_version)
     p->versions = first_version;
 }
 
-/* Keys from which on the linear form is taken in an entry of the schedule: the default, whatever else the entry sets, unless it says so. */
+/* Keys from which on the linear form is taken in an entry of the schedule: the default, whatever else the entry sets,
+   unless it says so. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
 {
     for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
@@ -119,8 +131,8 @@ static int64_t crossover_of(const struct defaults *u, const struct schedule *sch
     return u->crossover;
 }
 
-bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
-                   struct diagnostics *schedule)
+bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
+                   struct diagnostics *d, struct diagnostics *schedule)
 {
     const struct spec *spec = p->spec;
     const int entries = spec->schedules ? spec->schedules : 1;
@@ -133,7 +145,9 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     for (int u = 0; plain->target->features && u < p->default_count; u++) plain = &p->defaults[u];
     for (int u = 0; u < p->default_count; u++) {
         const struct defaults *of = p->defaults[u].target->features ? &p->defaults[u] : plain;
-        p->defaults[u].crossover = !of->linear ? INT64_MAX : !of->quadratic ? 0 : crossover_length(of->quadratic, of->linear);
+        p->defaults[u].crossover = !of->linear      ? INT64_MAX
+                                   : !of->quadratic ? 0
+                                                    : crossover_length(of->quadratic, of->linear);
     }
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
@@ -143,9 +157,11 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         const int first = p->compilations, first_version = p->versions;
         for (int e = 0; e < entries && x->good; e++) {
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
-            const int64_t from = entry ? entry->from : 0, next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
+            const int64_t from = entry ? entry->from : 0,
+                          next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
             const int64_t crossover = crossover_of(&by_default[t], entry);
-            struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL, *linear = crossover < next ? by_default[t].linear : NULL;
+            struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL,
+                               *linear = crossover < next ? by_default[t].linear : NULL;
             if (entry && quadratic) quadratic = compile(x, entry, target[t], false, t == 0);
             if (entry && linear && x->good) linear = compile(x, entry, target[t], true, t == 0);
             if (!x->good) break;

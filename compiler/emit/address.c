@@ -13,7 +13,8 @@ const char *emit_first(const struct emitter *x, int axis)
 const char *emit_end(const struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
-    if (emit_tiled(x, axis)) return arena_printf(x->m->arena, emit_apart(x, axis) ? "%s_count" : "%s1 - %s0", name, name);
+    if (emit_tiled(x, axis))
+        return arena_printf(x->m->arena, emit_apart(x, axis) ? "%s_count" : "%s1 - %s0", name, name);
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
@@ -30,8 +31,8 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
-/* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the same between neighbours in the
-   axis' current range. */
+/* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the
+   same between neighbours in the axis' current range. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
     const struct array *a = &x->l->array[r->of];
@@ -40,8 +41,10 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         if (ref_axis(r, k) != axis) continue;
         if (k == a->rank - 1) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", a->name);
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && axis_is_sequence(&x->m->axis[a->axes[k]])) return arena_printf(arena, "%s_row", a->name);
+        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && source == SIZE_MEMBERS)
+            return arena_printf(arena, "%s_head", a->name);
+        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && axis_is_sequence(&x->m->axis[a->axes[k]]))
+            return arena_printf(arena, "%s_row", a->name);
         int64_t constant = 1;
         const char *text = NULL;
         if (a->kind == ARRAY_TILE && source == SIZE_CHUNKS) /* from slot to slot */
@@ -52,7 +55,8 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
             else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT)
                 constant *= x->m->axis[a->axes[s]].extent;
             else
-                text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s])) : emit_size(x->m, a->axes[s]);
+                text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s]))
+                            : emit_size(x->m, a->axes[s]);
         }
         if (!text) return arena_printf(arena, "%lld", (long long)constant);
         return constant == 1 ? text : arena_printf(arena, "%s * %lld", text, (long long)constant);
@@ -95,16 +99,20 @@ const char *emit_address(struct emitter *x, const struct ref *r)
         if (local)
             index = x->m->axis[axis].name;
         else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS))
-            index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
+            index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true),
+                                 x->m->axis[a->axes[k]].name);
         else if (a->kind == ARRAY_TILE && emit_apart(x, a->axes[k]))
-            index = arena_printf(arena, "((%s - %s0) / %lld)", emit_integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name,
-                                 (long long)x->stride[a->axes[k]]);
+            index = arena_printf(arena, "((%s - %s0) / %lld)", emit_integer_text(x, r->sub[k], true),
+                                 x->m->axis[a->axes[k]].name, (long long)x->stride[a->axes[k]]);
         else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
-            index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
+            index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true),
+                                 x->m->axis[a->axes[k]].name);
         else
             index = emit_integer_text(x, r->sub[k], true);
-        made = strcmp(stride, "1") == 0 ? arena_printf(arena, "%s + %s", made, index)
-                                        : arena_printf(arena, "%s + %s * %s", made, index, strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
+        made = strcmp(stride, "1") == 0
+                   ? arena_printf(arena, "%s + %s", made, index)
+                   : arena_printf(arena, "%s + %s * %s", made, index,
+                                  strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
     }
     return made;
 }
@@ -118,7 +126,9 @@ const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
     if (emit_apart(x, axis)) return emit_end(x, axis);
-    return x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    return x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis]
+               ? emit_size(x->m, axis)
+               : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r)

@@ -10,13 +10,18 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     const struct array *a = &x->l->array[from->of];
     int lane = s->axes[s->rank - 1];
     const struct axis *axis = &x->m->axis[lane];
-    if (dtype_bytes(a->dtype) != 2 || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT || axis->extent % x->lanes) return false;
+    if (dtype_bytes(a->dtype) != 2 || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT ||
+        axis->extent % x->lanes)
+        return false;
     emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
     for (int k = 0; k < s->rank; k++) {
-        const char *name = x->m->axis[s->axes[k]].name, *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
-        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s%s)", 4 * k, "", name, name, emit_range(x, s->axes[k]), name, step);
+        const char *name = x->m->axis[s->axes[k]].name,
+                   *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
+        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s%s)", 4 * k, "", name, name, emit_range(x, s->axes[k]), name,
+                  step);
     }
-    emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix, emit_address(x, from));
+    emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
+              emit_address(x, from));
     return true;
 }
 
@@ -30,50 +35,57 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
-    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, emit_corner(x, s, from), emit_step(x, from, row), rows,
-              emit_range(x, column), emit_corner(x, s, to), to_row);
+    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix,
+              emit_corner(x, s, from), emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to),
+              to_row);
     if (!pads) return true;
     emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
     const char *other = x->m->axis[column].name;
-    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, emit_range(x, column), other, emit_element(x, to));
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, emit_range(x, column), other,
+              emit_element(x, to));
     return true;
 }
 
-/* Into a tile of pairs: of f32, rounded; of an input whose last axis is the lanes; or of one whose pairs are neighbours in memory already. An odd element
-   at the end is joined by 0. */
+/* Into a tile of pairs: of f32, rounded; of an input whose last axis is the lanes; or of one whose pairs are neighbours
+   in memory already. An odd element at the end is joined by 0. */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const int over = tile->axes[0], lane = tile->axes[1];
-    const char *o = x->m->axis[over].name, *l = x->m->axis[lane].name, *many = emit_range(x, over), *lanes = emit_range(x, lane);
+    const char *o = x->m->axis[over].name, *l = x->m->axis[lane].name, *many = emit_range(x, over),
+               *lanes = emit_range(x, lane);
     const long long row = (long long)tile->extent[1];
-    bool numbers = a->kind == ARRAY_TILE, whole = numbers || (x->m->axis[lane].source == SIZE_CONSTANT && x->m->axis[lane].extent % x->lanes == 0);
-    emit_line(x, "/* %s = %s, in pairs along %s%s */", emit_array(x, to), emit_array(x, from), o, numbers ? ", rounded to bf16" : "");
+    bool numbers = a->kind == ARRAY_TILE,
+         whole = numbers || (x->m->axis[lane].source == SIZE_CONSTANT && x->m->axis[lane].extent % x->lanes == 0);
+    emit_line(x, "/* %s = %s, in pairs along %s%s */", emit_array(x, to), emit_array(x, from), o,
+              numbers ? ", rounded to bf16" : "");
     if (!numbers && ref_axis(from, from->rank - 1) == over) { /* neighbours */
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
         emit_line(x, "    for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
-        emit_line(x, "        set_pair_%s(%s + %s * %lld + 2 * %s, %s < %s ? pair_%s(%s) : 0);", x->suffix, emit_array(x, to), o, row, l, l, lanes, x->suffix,
-                  emit_address(x, from));
+        emit_line(x, "        set_pair_%s(%s + %s * %lld + 2 * %s, %s < %s ? pair_%s(%s) : 0);", x->suffix,
+                  emit_array(x, to), o, row, l, l, lanes, x->suffix, emit_address(x, from));
         return;
     }
     struct ref second = *from;
     for (int k = 0; k < second.rank; k++)
         if (ref_axis(from, k) == over)
-            second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k], expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1), NULL);
-    const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l), *one = emit_address(x, from),
-               *two = emit_address(x, &second);
+            second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k],
+                                      expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1), NULL);
+    const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l),
+               *one = emit_address(x, from), *two = emit_address(x, &second);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
-    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s%s)", l, l, lanes, l, whole ? arena_printf(arena, " += %d", x->lanes) : "++");
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s%s)", l, l, lanes, l,
+              whole ? arena_printf(arena, " += %d", x->lanes) : "++");
     if (numbers)
-        emit_line(x, "        store_paired_%s(%s, load_%s(%s), %s + 1 < %s ? load_%s(%s) : splat_%s(0));", x->suffix, place, x->suffix, one, o, many, x->suffix,
-                  two, x->suffix);
+        emit_line(x, "        store_paired_%s(%s, load_%s(%s), %s + 1 < %s ? load_%s(%s) : splat_%s(0));", x->suffix,
+                  place, x->suffix, one, o, many, x->suffix, two, x->suffix);
     else if (whole)
         emit_line(x, "        join_%s(%s, %s, %s + 1 < %s ? %s : NULL);", x->suffix, place, one, o, many, two);
     else {
-        emit_line(x, "        set_pair_%s(%s, (int32_t)(%s | (%s + 1 < %s ? (uint32_t)%s << 16 : 0)));", x->suffix, place, emit_element(x, from), o, many,
-                  emit_element(x, &second));
+        emit_line(x, "        set_pair_%s(%s, (int32_t)(%s | (%s + 1 < %s ? (uint32_t)%s << 16 : 0)));", x->suffix,
+                  place, emit_element(x, from), o, many, emit_element(x, &second));
     }
 }
 
@@ -88,7 +100,8 @@ void emit_copy(struct emitter *x, const struct stmt *s)
     bool into_tile = x->l->array[to->of].kind == ARRAY_TILE;
     int lane = s->axes[s->rank - 1];
     const char *l = x->m->axis[lane].name;
-    emit_line(x, "/* %s = %s, %s */", emit_array(x, to), emit_array(x, from), into_tile ? "with zeros beyond the last row" : "transposed back");
+    emit_line(x, "/* %s = %s, %s */", emit_array(x, to), emit_array(x, from),
+              into_tile ? "with zeros beyond the last row" : "transposed back");
     bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
     if (emit_copy_transposed(x, s, pads)) return;
     const char *lanes = emit_range(x, lane);
@@ -98,7 +111,8 @@ void emit_copy(struct emitter *x, const struct stmt *s)
         emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, emit_range(x, s->axes[k]), axis);
+        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, emit_range(x, s->axes[k]),
+                  axis);
     }
     const char *value = emit_element(x, from);
     if (dtype_bytes(x->l->array[from->of].dtype) == 2) value = arena_printf(x->m->arena, "widened(%s)", value);

@@ -74,11 +74,13 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
         const struct loops *l = c->loops;
         text_add(out, "%*s    ", deeper, "");
         if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
-        text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)),
-                 (long long)emit_tasks_of(l), (long long)l->workspace);
+        text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld",
+                 emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
+                 (long long)l->workspace);
         if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
         if (emit_in_phases(l))
-            text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
+            text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,
+                     (long long)loops_slots(l));
         if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].cooperative);
         text_add(out, "};\n");
     }
@@ -109,6 +111,8 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
         certain = emit_certain_target(m);
         compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
     }
-    if (!certain) text_add(out, "%s    return (struct version){.tile = 1%s};\n", used ? "    (void)n_k;\n" : "", apart ? ", .apart = 1" : "");
+    if (!certain)
+        text_add(out, "%s    return (struct version){.tile = 1%s};\n", used ? "    (void)n_k;\n" : "",
+                 apart ? ", .apart = 1" : "");
     template_set_text(t, "CHOICE", out);
 }

@@ -1,5 +1,5 @@
-/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often it is called;
-   and products over a region of pairs. */
+/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often
+   it is called; and products over a region of pairs. */
 #include "emit.h"
 #include "printer.h"
 
@@ -24,7 +24,8 @@ struct argument {
 static bool is_constant(const char *value)
 {
     const char *number = *value == '-' ? value + 1 : value;
-    return strcmp(value, "NULL") == 0 || (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
+    return strcmp(value, "NULL") == 0 ||
+           (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
 }
 
 /* The function for these arguments: one of those there are, or a new one. */
@@ -54,7 +55,8 @@ void emit_products(const struct emitter *x, struct text *out)
 {
     const char *target = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
     int n = 0;
-    if (*x->products) text_add(out, "/* The products of the code below: dot_%s with what is constant in them. */\n", x->suffix);
+    if (*x->products)
+        text_add(out, "/* The products of the code below: dot_%s with what is constant in them. */\n", x->suffix);
     for (const struct product_function *p = *x->products; p; p = p->next) {
         text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
         text_add(out, "    %s);\n}\n", p->call);
@@ -84,7 +86,8 @@ static void emit_call(struct emitter *x, const char *product, const struct argum
     const bool paired = strstr(product, "paired") != NULL;
     int count = 0;
     for (int k = 0; k < arguments; k++) {
-        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
+        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) ||
+                        (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
         if (!left_out) given_to[count++] = argument[k];
     }
     struct text call = {0};
@@ -95,16 +98,19 @@ static void emit_call(struct emitter *x, const char *product, const struct argum
     text_free(&call);
 }
 
-/* The product in a tile that may hold pairs outside the region, in which weights are 0: that hides everything there but infinity and NaN. So the tile is
-   searched for these, and where there are any, the sums are made without them, by the same steps, before they are added where they are seen. */
+/* The product in a tile that may hold pairs outside the region, in which weights are 0: that hides everything there but
+   infinity and NaN. So the tile is searched for these, and where there are any, the sums are made without them, by the
+   same steps, before they are added where they are seen. */
 static void emit_over_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[lane->of], *sums = &x->l->array[to->of];
     struct arena *arena = x->m->arena;
     const bool paired = weights->paired;
-    const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix), *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
-    const char *across = paired ? "2" : emit_step(x, row, s->axes[0]), *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
+    const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix),
+               *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
+    const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
+               *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
     if (paired) /* both of a pair are side by side */
         searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
@@ -122,12 +128,14 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     x->indent += 4;
-    const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along, paired ? arena_printf(arena, " + %s %% 2", j) : "");
+    const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along,
+                                      paired ? arena_printf(arena, " + %s %% 2", j) : "");
     emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
     emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
     emit_region(x, s->where, s->axes[1], "seen");
-    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, across,
-              emit_corner(x, s, lane), j, lead, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
+    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to),
+              emit_step(x, to, s->axes[0]), values, across, emit_corner(x, s, lane), j, lead,
+              paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
               paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
     x->indent -= 4;
     emit_line(x, "}");
@@ -142,7 +150,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     struct arena *arena = x->m->arena;
-    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = emit_array(x, to);
+    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name,
+               *name = emit_array(x, to);
     bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
     bool paired = x->l->array[lane->of].paired;
     emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
@@ -152,15 +161,16 @@ void emit_dot(struct emitter *x, const struct stmt *s)
               sum, emit_array(x, row), emit_array(x, lane));
     const struct array *a = &x->l->array[to->of];
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
-    const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real), *input = paired ? "const uint16_t *" : numbers,
-               *output = arena_printf(arena, "%s *", x->real);
+    const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
+               *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
     const struct argument argument[] = {
         {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
         {"lanes", size, arena_printf(arena, "%lld", (long long)a->extent[a->rank - 1])},
         {"rows", size, emit_range(x, s->axes[0])},
         {"odd", size,
-         x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]] ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
-                                                                               : "-1"},
+         x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]]
+             ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
+             : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
         {"part", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"}, /* inner products; sums over keys */
         {"a", input, emit_corner(x, s, row)},
@@ -173,7 +183,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"then", size, arena_printf(arena, "%d", then)},
         {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
-        {"compensation", output, s->assign[0].compensation ? emit_name(arena, x->l->array[s->assign[0].compensation - 1].name) : "NULL"},
+        {"compensation", output,
+         s->assign[0].compensation ? emit_name(arena, x->l->array[s->assign[0].compensation - 1].name) : "NULL"},
     };
     const int arguments = (int)(sizeof argument / sizeof *argument);
     if (!s->where)

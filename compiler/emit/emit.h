@@ -25,7 +25,8 @@ struct emission {
     bool standalone;
 };
 
-/* The code for all targets, or for one. `command` is the reproducing command. Standalone files include no header of attnc. */
+/* The code for all targets, or for one. `command` is the reproducing command. Standalone files include no header of
+   attnc. */
 void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct emission *e, const char *command, struct text *out);
 /* The C name of an axis' extent: "n_q", or a number. */

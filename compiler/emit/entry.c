@@ -1,5 +1,5 @@
-/* The entry points of an emitted file, and what stands above its code: from emit/c/kernel.c and emit/c/entry.c, with the names there as this kernel has
-   them, and the arrays that entry.def says. */
+/* The entry points of an emitted file, and what stands above its code: from emit/c/kernel.c and emit/c/entry.c, with
+   the names there as this kernel has them, and the arrays that entry.def says. */
 #include "emit.h"
 #include "pieces.h"
 #include "printer.h"
@@ -48,8 +48,9 @@ const char *emit_array_shapes(const struct spec *spec, struct arena *arena)
 {
     const char *list = "";
     for (int a = 0; a < ARRAYS; a++)
-        list = arena_printf(arena, "%s%s%s [B,%s,%s,%lld]", list, a ? "  " : "", arrays[a].name, arrays[a].heads == HEADS ? "H" : "G",
-                            arrays[a].length == N_Q ? "n_q" : "n_k", (long long)(arrays[a].elements == HEAD_DIM ? spec->head_dim : spec->value_dim));
+        list = arena_printf(arena, "%s%s%s [B,%s,%s,%lld]", list, a ? "  " : "", arrays[a].name,
+                            arrays[a].heads == HEADS ? "H" : "G", arrays[a].length == N_Q ? "n_q" : "n_k",
+                            (long long)(arrays[a].elements == HEAD_DIM ? spec->head_dim : spec->value_dim));
     return list;
 }
 
@@ -71,7 +72,8 @@ static void set_arrays(struct template_names *t, const char *stored)
     template_set(t, "ARRAY_MEMBERS", arena_printf(t->arena, "%s;", members));
     template_set(t, "ARRAY_ARGUMENTS", emit_array_arguments(t->arena, stored));
     template_set(t, "ARRAY_VALUES", values);
-    template_set(t, "ARRAY_MISSING", arena_printf(t->arena, "%s || !workspace || (call.p.n_k > 0 && (%s))", of_queries, of_keys));
+    template_set(t, "ARRAY_MISSING",
+                 arena_printf(t->arena, "%s || !workspace || (call.p.n_k > 0 && (%s))", of_queries, of_keys));
     template_set(t, "ARRAY_ANY_ARGUMENTS", any);
     template_set(t, "ARRAY_ANY_VALUES", cast);
 }
@@ -86,13 +88,15 @@ static void set_params(struct template_names *t, const struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         if (value->op != GRAPH_PARAM) continue;
-        const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL}, *extents = "", *name = emit_name(t->arena, value->name);
+        const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL}, *extents = "",
+                   *name = emit_name(t->arena, value->name);
         int rank = emit_param_shape(g, value, shape, said);
         for (int k = 0; k < rank; k++) extents = arena_printf(t->arena, "%s%s%s", extents, k ? ", " : "", shape[k]);
         missing = arena_printf(t->arena, "%s || !params->%s", missing, name);
-        table = arena_printf(t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d},", table, *table ? "\n" : "", value->name,
-                             value->integers ? "ATTN_I32" : emit_runtime_dtype(dtype_of_sums(c->spec->dtype)), rank, extents, c->spec->name, name,
-                             value->origin != ORIGIN_LEARNED);
+        table = arena_printf(t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d},", table,
+                             *table ? "\n" : "", value->name,
+                             value->integers ? "ATTN_I32" : emit_runtime_dtype(dtype_of_sums(c->spec->dtype)), rank,
+                             extents, c->spec->name, name, value->origin != ORIGIN_LEARNED);
     }
     template_set_number(t, "PARAMS", params);
     template_set(t, "PARAM_MISSING", missing);

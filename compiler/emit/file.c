@@ -1,5 +1,5 @@
-/* The emitted files: NAME.h with the interface, NAME.c with one version of the rows function for every target, the choice among them at run
-   time, and the entry points. */
+/* The emitted files: NAME.h with the interface, NAME.c with one version of the rows function for every target, the
+   choice among them at run time, and the entry points. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -11,7 +11,8 @@
 
 /* ---- NAME.c ---- */
 
-/* From how many keys on the last target takes the linear form, however many there are; 0: from none, or from the first on. */
+/* From how many keys on the last target takes the linear form, however many there are; 0: from none, or from the first
+   on. */
 static int64_t linear_from(const struct emitted_file *e)
 {
     int64_t from = 0;
@@ -26,7 +27,8 @@ static int64_t linear_from(const struct emitted_file *e)
     return from;
 }
 
-/* For which keys a compilation is taken, where the schedule has several entries: ", from 1 to 4095 keys and from 8192 keys on". */
+/* For which keys a compilation is taken, where the schedule has several entries: ", from 1 to 4095 keys and from 8192
+   keys on". */
 static void lengths_of(const struct emitted_file *e, const struct compilation *c, struct text *out)
 {
     const char *before = ",";
@@ -48,34 +50,40 @@ static void heading(const struct emitted_file *e, struct text *out)
     const struct compilation *const *c = e->c;
     const struct spec *spec = c[0]->spec;
     struct arena *arena = c[0]->graph->module->arena;
-    text_add(out, "/* %s.c, made by attnc %s: %s\n   C11 with GNU extensions, for a C compiler; C++ includes %s.h.\n", spec->name, ATTNC_VERSION,
-             emit_harmless(arena, e->command), spec->name);
+    text_add(out, "/* %s.c, made by attnc %s: %s\n   C11 with GNU extensions, for a C compiler; C++ includes %s.h.\n",
+             spec->name, ATTNC_VERSION, emit_harmless(arena, e->command), spec->name);
     if (*spec->description) emit_comment(arena, out, spec->description, 3);
-    text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
+    text_add(
+        out,
+        "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
     struct text graph = {0};
     graph_print(c[0]->source, &graph);
     emit_comment(arena, out, graph.data, 5);
     text_free(&graph);
-    text_add(out,
-             "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
-             "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
+    text_add(
+        out,
+        "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
+        "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
     const int64_t from = linear_from(e);
     for (int k = 0; k < e->compilations; k++)
         if (c[k]->features) {
-            text_add(out,
-                     "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
-                     from ? arena_printf(arena, " from %lld keys on", (long long)from) : "", (long long)c[k]->features, (long long)c[k]->features,
-                     (long long)spec->value_dim + 1);
+            text_add(
+                out,
+                "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
+                from ? arena_printf(arena, " from %lld keys on", (long long)from) : "", (long long)c[k]->features,
+                (long long)c[k]->features, (long long)spec->value_dim + 1);
             break;
         }
     for (int k = 0; k < e->compilations; k++) {
-        text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread", c[k]->target->name,
-                 c[k]->linear ? "linear" : "quadratic", loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
+        text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread",
+                 c[k]->target->name, c[k]->linear ? "linear" : "quadratic",
+                 loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
                  (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
         if (spec->schedules > 1) lengths_of(e, c[k], out);
         text_add(out, "\n");
     }
-    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name, e->p->standalone ? "" : " -lattnrt");
+    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name,
+             e->p->standalone ? "" : " -lattnrt");
 }
 
 /* Standalone, the header stands in the source, so that it needs no other file. */
@@ -87,8 +95,10 @@ static void includes(const struct emitted_file *e, struct text *out)
         emit_header(e->p, e->command, out);
     else
         text_add(out, "#include \"%s.h\"\n", name);
-    text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
-             emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
+    text_add(
+        out,
+        "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
+        emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -99,9 +109,10 @@ static void tables(const struct compilation *c, bool used, struct text *out)
         if (array->kind != ARRAY_TABLE) continue;
         int64_t n = 1;
         for (int k = 0; k < array->rank; k++) n *= c->loops->module->axis[array->axes[k]].extent;
-        text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ", emit_name(c->loops->module->arena, array->name),
-                 (long long)n);
-        for (int64_t k = 0; k < n; k++) text_add(out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
+        text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ",
+                 emit_name(c->loops->module->arena, array->name), (long long)n);
+        for (int64_t k = 0; k < n; k++)
+            text_add(out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
         text_add(out, "};\n\n");
     }
 }
@@ -146,9 +157,12 @@ static void one_block(const struct compilation *const *c, int count, const char 
         if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;
     }
     text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
-             strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors) : "");
+             strcmp(shared.suffix, t->suffix) != 0
+                 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors)
+                 : "");
     if (*guard) text_add(out, "#if %s\n", guard);
-    if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);
+    if (*t->attribute)
+        text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);
     struct text code = {0};
     emit_products(&shared, &code);
     text_append(&code, rows.data, rows.length);

@@ -11,11 +11,13 @@
 void emit_header(const struct emission *p, const char *command, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
-    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
-    text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, emit_harmless(c->graph->module->arena, command));
+    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype),
+               *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
+    text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION,
+             emit_harmless(c->graph->module->arena, command));
     if (*c->spec->description) emit_comment(c->graph->module->arena, out, c->spec->description, 3);
-    text_add(out, "   %s, %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n", emit_array_shapes(c->spec, c->graph->module->arena),
-             dtype_name(c->spec->dtype));
+    text_add(out, "   %s, %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
+             emit_array_shapes(c->spec, c->graph->module->arena), dtype_name(c->spec->dtype));
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
     text_add(out, "#ifndef %s\n#define %s\n\n", guard, guard);
     if (p->standalone)
@@ -24,19 +26,27 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         text_add(out, "#include <attnrt.h>\n");
     text_add(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     emit_params_struct(c, out);
-    text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n", name,
-             emit_has_random(c->source) ? ", to be aligned to 64" : "", name);
-    text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
+    text_add(out,
+             "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n",
+             name, emit_has_random(c->source) ? ", to be aligned to 64" : "", name);
+    text_add(
+        out,
+        "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
     text_add(
         out,
         "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. With threads = 0 they serve one for\n"
         "   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into\n"
         "   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */\n",
-        emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "", emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
+        emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "",
+        emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
-    text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
-    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n", name, name,
-             emit_array_arguments(c->graph->module->arena, stored));
+    text_add(
+        out,
+        "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
+    text_add(
+        out,
+        "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
+        name, name, emit_array_arguments(c->graph->module->arena, stored));
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
 }

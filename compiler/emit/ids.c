@@ -1,4 +1,5 @@
-/* The ids that a region reads, as C: the ends of those in a range of positions, from which a tile is known to be empty or full before it is computed. */
+/* The ids that a region reads, as C: the ends of those in a range of positions, from which a tile is known to be empty
+   or full before it is computed. */
 #include "emit.h"
 #include "printer.h"
 
@@ -21,20 +22,23 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
     for (int k = 0; k < expr_arity(e->op); k++) declare(x, e->arg[k], moving);
-    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids || x->ids == MAX_ID_RANGES) return;
+    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids ||
+        x->ids == MAX_ID_RANGES)
+        return;
     const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)
         if (range_axes(e->arg[1]) >> a & 1) of = x->m->axis[a].name;
-    emit_line(x, "const struct ids ids_%d = ids_of(%s, %s, %s);%s%s%s", x->ids, emit_name(x->m->arena, e->name), from, to, *of ? " /* of the tile of " : "", of,
-              *of ? " */" : "");
+    emit_line(x, "const struct ids ids_%d = ids_of(%s, %s, %s);%s%s%s", x->ids, emit_name(x->m->arena, e->name), from,
+              to, *of ? " /* of the tile of " : "", of, *of ? " */" : "");
     x->id[x->ids++] = e;
 }
 
 static void declare_all(struct emitter *x, const struct stmt *s, uint32_t moving)
 {
     for (; s; s = s->next) {
-        const struct expr *part[4] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL, s->op == LOOPS_IF ? s->where : NULL, s->when};
+        const struct expr *part[4] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL,
+                                      s->op == LOOPS_IF ? s->where : NULL, s->when};
         for (int k = 0; k < 4; k++) declare(x, part[k], moving);
         for (int k = 0; k < s->ranges; k++) {
             declare(x, s->range[k].from, moving);

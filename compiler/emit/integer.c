@@ -59,10 +59,12 @@ static bool is_sum(const struct expr *e)
     return e->op == EXPR_ADD || e->op == EXPR_SUB;
 }
 
-/* Whether argument k needs no parentheses: between commas, and a sum in a sum where C's order is the same or does not matter. */
+/* Whether argument k needs no parentheses: between commas, and a sum in a sum where C's order is the same or does not
+   matter. */
 static bool stands_bare(const struct expr *e, int k)
 {
-    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD || e->op == EXPR_DRAWN;
+    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
+                e->op == EXPR_DRAWN;
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
@@ -71,7 +73,8 @@ static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
     const char *array = emit_name(arena, e->name), *at = emit_integer_text(x, e->arg[1], false);
-    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K) return arena_printf(arena, "%s[%s]", array, at);
+    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K)
+        return arena_printf(arena, "%s[%s]", array, at);
     return arena_printf(arena, "id_at(%s, %s, n_k)", array, at);
 }
 
@@ -86,8 +89,10 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
     case EXPR_HI: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
     case EXPR_INDEX:
         if (emit_apart(x, (int)e->integer))
-            return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name, (long long)x->stride[e->integer], name);
-        return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
+            return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name,
+                                (long long)x->stride[e->integer], name);
+        return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name)
+                                              : name;
     default: break;
     }
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return emit_id_end(x, e);

@@ -19,7 +19,8 @@ const char *emit_harmless(struct arena *arena, const char *text)
             continue;
         }
         text_append(&made, c, 1);
-        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') || (c[0] == '?' && c[1] == '?')) text_add(&made, " ");
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') || (c[0] == '?' && c[1] == '?'))
+            text_add(&made, " ");
     }
     const char *copy = arena_copy(arena, made.data ? made.data : "");
     text_free(&made);
@@ -41,7 +42,8 @@ void emit_wrapped(struct text *out, int indent, const char *text)
     enum { WIDEST = 150, MIN = 60 };
     for (int deeper = 0;; deeper = 4) {
         text_add(out, "%*s", indent + deeper, "");
-        size_t room = WIDEST - (size_t)(indent + deeper < WIDEST - MIN ? indent + deeper : WIDEST - MIN), length = strlen(text), cut = room;
+        size_t room = WIDEST - (size_t)(indent + deeper < WIDEST - MIN ? indent + deeper : WIDEST - MIN),
+               length = strlen(text), cut = room;
         if (length > room) {
             while (cut > room / 2 && text[cut] != ' ') cut--;
             if (text[cut] != ' ') cut += strcspn(text + cut, " ");

@@ -1,6 +1,6 @@
-/* Scalar expressions as C. In a MAP nest the lanes are the outer loop and the other axes the inner ones; what does not depend on the inner axes
-   is computed outside of them, what does not depend on the lanes is a scalar. Expressions over indices alone are exact integers or doubles until
-   they meet an element; the argument of sin and cos is a double. */
+/* Scalar expressions as C. In a MAP nest the lanes are the outer loop and the other axes the inner ones; what does not
+   depend on the inner axes is computed outside of them, what does not depend on the lanes is a scalar. Expressions over
+   indices alone are exact integers or doubles until they meet an element; the argument of sin and cos is a double. */
 #include "emit.h"
 #include "printer.h"
 #include "scalar.h"
@@ -38,11 +38,15 @@ static void describe(const struct nest *n)
     struct text comment = {0};
     for (int k = 0; k < n->s->assigns; k++) {
         const struct assign *a = &n->s->assign[k];
-        text_add(&comment, "%s%s %s ", k ? "; " : "", n->x->l->array[a->to.of].name, a->fold == FOLD_SUM ? "+=" : a->fold == FOLD_MAX ? "max=" : "=");
+        text_add(&comment, "%s%s %s ", k ? "; " : "", n->x->l->array[a->to.of].name,
+                 a->fold == FOLD_SUM   ? "+="
+                 : a->fold == FOLD_MAX ? "max="
+                                       : "=");
         describe_expr(n, a->expr, false, &comment);
     }
     bool cut = comment.length > 132;
-    emit_line(n->x, "/* %.*s%s */", cut ? 128 : (int)comment.length, comment.data ? comment.data : "", cut ? " ..." : "");
+    emit_line(n->x, "/* %.*s%s */", cut ? 128 : (int)comment.length, comment.data ? comment.data : "",
+              cut ? " ..." : "");
     text_free(&comment);
 }
 
@@ -82,7 +86,8 @@ static void renew(struct nest *n, int o, const char *made)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
 }
 
-/* A sum or maximum across the lanes: the rows outside, the lanes inside, where what is beyond the range counts nothing. */
+/* A sum or maximum across the lanes: the rows outside, the lanes inside, where what is beyond the range counts
+   nothing. */
 static void fold_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -96,17 +101,21 @@ static void fold_lanes(struct nest *n)
     append(x, &n->level[LEVEL_UNIFORM]);
     for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis);
+        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", axis, emit_first(x, s->axes[k]), axis,
+                  emit_end(x, s->axes[k]), axis);
     }
     bool maximum = a->fold == FOLD_MAX;
     const char *folded = maximum ? "lane_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
     emit_line(x, "vec_%s %s = splat_%s(%s);", x->suffix, folded, x->suffix, none);
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane, x->lanes);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane,
+              x->lanes);
     for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) append(x, &n->level[k]);
     x->indent += 4;
     emit_line(x, "const vec_%s term = %s;", x->suffix, value);
-    const char *inside = scalar_as_mask(n, (struct term){scalar_format(n, "%s + lane_%s < %s", lane, x->suffix, lanes), KIND_BOOL, true, false});
-    const char *term = scalar_format(n, "%s + %d <= %s ? term : pick_%s(%s, term, splat_%s(%s))", lane, x->lanes, lanes, x->suffix, inside, x->suffix, none);
+    const char *inside = scalar_as_mask(
+        n, (struct term){scalar_format(n, "%s + lane_%s < %s", lane, x->suffix, lanes), KIND_BOOL, true, false});
+    const char *term = scalar_format(n, "%s + %d <= %s ? term : pick_%s(%s, term, splat_%s(%s))", lane, x->lanes, lanes,
+                                     x->suffix, inside, x->suffix, none);
     if (maximum)
         emit_line(x, "%s = max_%s(%s, %s);", folded, x->suffix, folded, term);
     else
@@ -122,7 +131,8 @@ static void fold_lanes(struct nest *n)
     }
     if (a->compensation) {
         const struct ref compensation = compensation_of(a);
-        emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &compensation), emit_element(x, &a->to));
+        emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &compensation),
+                  emit_element(x, &a->to));
         emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &compensation), emit_element(x, &a->to));
         emit_line(x, "%s = sum_then;", emit_element(x, &a->to));
     } else if (!maximum)
@@ -142,7 +152,8 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     n->depth[LEVEL_LANE] = n->depth[LEVEL_ROW] = x->indent + 4;
     scalar_count_parents(n, region);
     struct term t = scalar_as_bool(n, scalar_term(n, region, LEVEL_LANE));
-    const char *name = x->m->axis[lane].name, *holds = t.vector ? scalar_as_mask(n, t) : scalar_format(n, "(mask_%s){0} - (%s)", x->suffix, t.c);
+    const char *name = x->m->axis[lane].name,
+               *holds = t.vector ? scalar_as_mask(n, t) : scalar_format(n, "(mask_%s){0} - (%s)", x->suffix, t.c);
     append(x, &n->level[LEVEL_UNIFORM]);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", name, name, emit_range(x, lane), name, x->lanes);
     append(x, &n->level[LEVEL_LANE]);
@@ -151,8 +162,9 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     nest_free(n);
 }
 
-/* How many of the nest's outermost axes an assignment that sums or takes a maximum runs over besides the lanes, where all others are inside of
-   them, so that it can stay in a register; -1 when the axes lie otherwise, or when nothing is summed. */
+/* How many of the nest's outermost axes an assignment that sums or takes a maximum runs over besides the lanes, where
+   all others are inside of them, so that it can stay in a register; -1 when the axes lie otherwise, or when nothing is
+   summed. */
 static int kept_outside(const struct stmt *s, const struct assign *a)
 {
     if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;
@@ -168,8 +180,9 @@ static bool in_memory(const struct emitter *x, int array)
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
-/* How many vectors of lanes a row meets at a time, so that what it takes from one number (an index, an element that all lanes share) is made once
-   for them: as many as a product's, unless something is kept for every vector or a function would be written out several times. */
+/* How many vectors of lanes a row meets at a time, so that what it takes from one number (an index, an element that all
+   lanes share) is made once for them: as many as a product's, unless something is kept for every vector or a function
+   would be written out several times. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
@@ -179,7 +192,9 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
         const struct array *to = &x->l->array[a->to.of];
-        if (to->kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane || to->extent[to->rank - 1] % x->lanes) return 1;
+        if (to->kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane ||
+            to->extent[to->rank - 1] % x->lanes)
+            return 1;
         if (scalar_depends(n, a->expr, n->lane) && expr_uses(a->expr, expr_leaf(x->m, EXPR_INDEX, n->lane))) return 1;
         if (expr_takes(a->expr, EFFORT_FUNCTION)) return 1;
         for (int o = 0; o < s->operands; o++) {
@@ -199,18 +214,21 @@ struct map {
     enum level innermost;
     int outer;   /* loops besides the lanes around the sums that stay in registers, or -1 */
     int vectors; /* of lanes that a row meets at a time */
-    struct text before, after, registers; /* where those sums begin and where they are stored; of several vectors, their declarations */
+    struct text before, after,
+        registers; /* where those sums begin and where they are stored; of several vectors, their declarations */
 };
 
 /* A sum or maximum over the inner axes, which stays in a register, or in one for every vector. */
-static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address, const char *value)
+static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address,
+                             const char *value)
 {
     struct nest *n = &map->n;
     struct emitter *x = n->x;
     const enum level innermost = map->innermost;
     const bool several = map->vectors > 1;
     const int depth = n->depth[LEVEL_LANE] + 4 * map->outer + (several ? 4 : 0);
-    const char *each = several ? "[u]" : "", *declared = several ? "" : scalar_format(n, "vec_%s ", x->suffix), *sum = scalar_format(n, "%s_in%s", name, each);
+    const char *each = several ? "[u]" : "", *declared = several ? "" : scalar_format(n, "vec_%s ", x->suffix),
+               *sum = scalar_format(n, "%s_in%s", name, each);
     text_add(&map->registers, "%s%s_in[%d]", map->registers.length ? ", " : "", name, map->vectors);
     if (a->fold == FOLD_MAX) {
         text_add(&map->before, "%*s%s%s = load_%s(%s);\n", depth, "", declared, sum, x->suffix, address);
@@ -226,7 +244,8 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
         const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
         text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
         text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
-        scalar_line(n, innermost, scalar_format(n, "if (%s %% %lld == %lld) {", row->name, (long long)part, (long long)part - 1));
+        scalar_line(n, innermost,
+                    scalar_format(n, "if (%s %% %lld == %lld) {", row->name, (long long)part, (long long)part - 1));
         scalar_line(n, innermost, scalar_format(n, "    %s += %s;", whole, sum));
         scalar_line(n, innermost, scalar_format(n, "    %s = (vec_%s){0};", sum, x->suffix));
         scalar_line(n, innermost, "}");
@@ -234,9 +253,11 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     }
     if (a->compensation) {
         const struct ref compensation = compensation_of(a);
-        text_add(&map->after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &compensation), sum, x->suffix);
+        text_add(&map->after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address,
+                 emit_address(x, &compensation), sum, x->suffix);
     } else
-        text_add(&map->after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);
+        text_add(&map->after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address,
+                 sum);
 }
 
 /* Whether an assignment after number k uses what that one makes. */
@@ -245,7 +266,9 @@ static bool used_later(const struct nest *n, int k)
     const struct stmt *s = n->s;
     for (int later = k + 1; later < s->assigns; later++)
         for (int o = 0; o < s->operands; o++)
-            if (ref_equal(&s->operand[o], &s->assign[k].to) && expr_uses(s->assign[later].expr, expr_leaf(n->x->m, EXPR_OPERAND, o))) return true;
+            if (ref_equal(&s->operand[o], &s->assign[k].to) &&
+                expr_uses(s->assign[later].expr, expr_leaf(n->x->m, EXPR_OPERAND, o)))
+                return true;
     return false;
 }
 
@@ -258,7 +281,8 @@ static void store_each(struct map *map, int k, const char *name, const char *add
     if (a->fold == FOLD_SUM && a->compensation) {
         const struct ref compensation = compensation_of(a);
         scalar_line(n, map->innermost,
-                    scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address, emit_address(x, &compensation), value, x->suffix));
+                    scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address,
+                                  emit_address(x, &compensation), value, x->suffix));
         return;
     }
     if (a->fold == FOLD_SUM) value = scalar_format(n, "load_%s(%s) + %s", x->suffix, address, scalar_wrapped(n, value));
@@ -270,7 +294,8 @@ static void store_each(struct map *map, int k, const char *name, const char *add
             if (ref_equal(&n->s->operand[o], &a->to)) renew(n, o, made);
         value = made;
     }
-    if (a->fold != FOLD_SET || in_memory(x, a->to.of)) scalar_line(n, map->innermost, scalar_format(n, "store_%s(%s, %s);", x->suffix, address, value));
+    if (a->fold != FOLD_SET || in_memory(x, a->to.of))
+        scalar_line(n, map->innermost, scalar_format(n, "store_%s(%s, %s);", x->suffix, address, value));
 }
 
 static void assign(struct map *map, int k)
@@ -293,7 +318,9 @@ static void append_vectors(const struct map *map, const struct text *code)
     const int vectors = map->vectors;
     if (!code->length) return;
     const char *lane = x->m->axis[map->n.lane].name;
-    if (vectors > 1) emit_line(x, "UNROLL for (int64_t u = 0, %s = %s_first; u < %d; u++, %s += %d) {", lane, lane, vectors, lane, x->lanes);
+    if (vectors > 1)
+        emit_line(x, "UNROLL for (int64_t u = 0, %s = %s_first; u < %d; u++, %s += %d) {", lane, lane, vectors, lane,
+                  x->lanes);
     append(x, code);
     if (vectors > 1) emit_line(x, "}");
 }
@@ -305,8 +332,8 @@ static const char *loop_over_lanes(const struct map *map)
     struct emitter *x = n->x;
     const char *lane = x->m->axis[n->lane].name;
     if (map->vectors > 1) lane = scalar_format(n, "%s_first", lane);
-    return scalar_format(n, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane,
-                         x->lanes * map->vectors);
+    return scalar_format(n, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane,
+                         emit_end(x, n->lane), lane, x->lanes * map->vectors);
 }
 
 /* Puts the levels together: the loop over the lanes, those over the rows, and what stands before and after these. */
@@ -317,7 +344,8 @@ static void print_nest(struct map *map)
     const struct stmt *s = n->s;
     const int outer = map->outer;
     /* where nothing is kept for a vector's rows, rows go first: neighbours in memory follow each other */
-    const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length && x->m->axis[n->lane].source == SIZE_CONSTANT;
+    const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
+                                                x->m->axis[n->lane].source == SIZE_CONSTANT;
     append(x, &n->level[LEVEL_UNIFORM]);
     const char *lanes = loop_over_lanes(map);
     if (!lanes_last) emit_line(x, "%s", lanes);
@@ -329,8 +357,8 @@ static void print_nest(struct map *map)
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
         if (!lanes_last || k > 0) x->indent += 4;
-        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis,
-                  (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
+        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis,
+                  emit_end(x, s->axes[k]), axis, (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
         if (k + 1 == outer) append(x, &map->before);
     }
     if (lanes_last) {
@@ -355,7 +383,9 @@ static void print_nest(struct map *map)
 
 void emit_map(struct emitter *x, const struct stmt *s)
 {
-    struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1), .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE, .outer = -1};
+    struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1),
+                      .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE,
+                      .outer = -1};
     struct nest *n = &map.n;
     if (n->lane >= 0 && !ref_uses_axis(&s->assign[0].to, n->lane)) {
         fold_lanes(n);

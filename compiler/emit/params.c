@@ -69,9 +69,11 @@ void emit_params_struct(const struct compilation *c, struct text *out)
         if (g->value[v].op != GRAPH_PARAM) continue;
         const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
         int rank = emit_param_shape(g, &g->value[v], shape, said);
-        text_add(out, "    const %s *%s; /* [", g->value[v].integers ? "int32_t" : real, emit_name(g->module->arena, g->value[v].name));
+        text_add(out, "    const %s *%s; /* [", g->value[v].integers ? "int32_t" : real,
+                 emit_name(g->module->arena, g->value[v].name));
         for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", said[k]);
-        text_add(out, "]%s%s */\n", g->value[v].origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(g->value[v].origin));
+        text_add(out, "]%s%s */\n",
+                 g->value[v].origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(g->value[v].origin));
     }
     text_add(out, "};\n");
 }
@@ -87,39 +89,47 @@ void emit_params_functions(const struct compilation *c, struct text *out)
     const char *work = NULL;
     struct text made = {0};
     for (int v = 0; v < g->values; v++)
-        if (g->value[v].op == GRAPH_PARAM && g->value[v].origin != ORIGIN_LEARNED) arrays += (param_elements(g, &g->value[v]) * element + 63) / 64 * 64;
+        if (g->value[v].op == GRAPH_PARAM && g->value[v].origin != ORIGIN_LEARNED)
+            arrays += (param_elements(g, &g->value[v]) * element + 63) / 64 * 64;
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         if (value->op != GRAPH_PARAM || value->origin == ORIGIN_LEARNED) continue;
         const char *field = emit_name(arena, value->name), *shape = NULL;
         for (int k = 0; k < value->rank; k++) {
             long long extent = (long long)g->module->axis[value->axes[k]].extent;
-            shape = shape ? arena_printf(arena, "%s%s%lld", shape, value->origin == ORIGIN_NORMAL ? " * " : ", ", extent) : arena_printf(arena, "%lld", extent);
+            shape = shape
+                        ? arena_printf(arena, "%s%s%lld", shape, value->origin == ORIGIN_NORMAL ? " * " : ", ", extent)
+                        : arena_printf(arena, "%lld", extent);
         }
         if (!shape) shape = "1";
         text_add(&made, "    %s *const %s = (%s *)(void *)(bytes + %lld);\n", real, field, real, (long long)at);
         switch (value->origin) {
         case ORIGIN_LEARNED: break;
         case ORIGIN_NORMAL:
-            text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(made_in), value->name, shape, field);
+            text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(made_in),
+                     value->name, shape, field);
             break;
         case ORIGIN_ORTHOGONAL: {
             const char *one = arena_printf(arena, "attn_orthogonal_work(%s)", shape);
             work = work ? arena_printf(arena, "max_bytes(%s, %s)", work, one) : one;
-            text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n", dtype_name(made_in), value->name, shape, field,
-                     (long long)arrays);
+            text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n",
+                     dtype_name(made_in), value->name, shape, field, (long long)arrays);
             break;
         }
         }
         text_add(&made, "    params->%s = %s;\n", field, field);
         at += (param_elements(g, value) * element + 63) / 64 * 64;
     }
-    if (work && strstr(work, "max_bytes")) text_add(out, "static size_t max_bytes(size_t a, size_t b)\n{\n    return a > b ? a : b;\n}\n\n");
-    text_add(out, "size_t %s_params_size(void)\n{\n    return %lld%s%s;\n}\n\n", name, (long long)arrays, work ? " + " : "", work ? work : "");
+    if (work && strstr(work, "max_bytes"))
+        text_add(out, "static size_t max_bytes(size_t a, size_t b)\n{\n    return a > b ? a : b;\n}\n\n");
+    text_add(out, "size_t %s_params_size(void)\n{\n    return %lld%s%s;\n}\n\n", name, (long long)arrays,
+             work ? " + " : "", work ? work : "");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n", name, name);
     if (made.length)
-        text_add(out, "    if (!params || !storage) return ATTN_EPOINTER;\n    if ((uintptr_t)storage %% 64) return ATTN_EALIGN;\n"
-                      "    unsigned char *const bytes = (unsigned char *)storage;\n");
+        text_add(
+            out,
+            "    if (!params || !storage) return ATTN_EPOINTER;\n    if ((uintptr_t)storage %% 64) return ATTN_EALIGN;\n"
+            "    unsigned char *const bytes = (unsigned char *)storage;\n");
     else
         text_add(out, "    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n");
     text_add(out, "    *params = (struct %s_params){0};\n%s    return 0;\n}\n\n", name, made.length ? made.data : "");

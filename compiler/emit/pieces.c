@@ -156,7 +156,8 @@ void pieces_print(const struct pieces *all, struct text *out)
     for (int k = 0; k < all->count; k++) used[all->piece[k].file] |= all->piece[k].wanted;
     for (int k = 0; k < all->count; k++) {
         const struct piece *p = &all->piece[k];
-        if (used[p->file] && strncmp(p->body, "#include <", 10) == 0) text_add(out, "%.*s\n", (int)p->body_length, p->body);
+        if (used[p->file] && strncmp(p->body, "#include <", 10) == 0)
+            text_add(out, "%.*s\n", (int)p->body_length, p->body);
     }
     for (int k = 0; k < all->count; k++) {
         const struct piece *p = &all->piece[k];

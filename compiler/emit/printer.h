@@ -10,13 +10,16 @@
 
 enum { MAX_ID_RANGES = 16 }; /* that one tile compares */
 
-/* How a compilation uses the registers: rows, vectors, unroll; and what its functions' names end in, where some are for other blocks. (pass/block.c) */
+/* How a compilation uses the registers: rows, vectors, unroll; and what its functions' names end in, where some are for
+   other blocks. (pass/block.c) */
 const char *emit_suffix(const struct compilation *c);
-/* The runtime's types, with the guard that they have in attnrt.h, and those of its functions that `kernel` calls, static. (standalone.c) */
+/* The runtime's types, with the guard that they have in attnrt.h, and those of its functions that `kernel` calls,
+   static. (standalone.c) */
 void standalone_types(struct text *out);
 void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
 
-/* A function that one target's code has for products of one shape: its parameters, and its arguments of the product of any shape (dot.c). */
+/* A function that one target's code has for products of one shape: its parameters, and its arguments of the product of
+   any shape (dot.c). */
 struct product_function {
     const char *list, *call;
     struct product_function *next;
@@ -27,12 +30,12 @@ struct emitter {
     const struct compilation *c;
     const struct loops *l;
     struct module *m;
-    const char *suffix, *real; /* "v4", "float" */
-    int lanes, vectors, rows;  /* elements of a vector; register block of a product */
-    int unroll;                /* vectors of a map at a time */
+    const char *suffix, *real;          /* "v4", "float" */
+    int lanes, vectors, rows;           /* elements of a vector; register block of a product */
+    int unroll;                         /* vectors of a map at a time */
     struct product_function **products; /* a list that the compilations for a target share */
-    bool compensated; /* some sums keep what rounding leaves over */
-    int64_t region_keys, region_pairs; /* that products over a region sum over, at most; the latter in pairs of bf16 */
+    bool compensated;                   /* some sums keep what rounding leaves over */
+    int64_t region_keys, region_pairs;  /* that products over a region sum over, at most; the latter in pairs of bf16 */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
@@ -42,8 +45,8 @@ struct emitter {
     bool in_window;           /* the range of the chunks is the window's, not one chunk */
     int drawns;               /* what is drawn at random and has its lists by now */
     const struct expr *drawn[MAX_DRAWN];
-    int64_t workspace_used;      /* of what lies after the tiles: the next free byte; 0: all is free */
-    int ids;                     /* ranges of positions whose ids are known, each by one of its ends */
+    int64_t workspace_used; /* of what lies after the tiles: the next free byte; 0: all is free */
+    int ids;                /* ranges of positions whose ids are known, each by one of its ends */
     const struct expr *id[MAX_ID_RANGES];
     const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
 };
@@ -56,7 +59,8 @@ const char *emit_real(enum dtype dtype);   /* the C type of what is computed wit
 const char *emit_stored(enum dtype dtype); /* the C type of such an element */
 /* The functions of one compilation (task.c). */
 void emit_tasks(struct emitter *x, struct text *out);
-/* The name of a function of a compilation: NAME_part_v4, or NAME_part_from4096_v4. What does the work of a call is "linear" or "rows". */
+/* The name of a function of a compilation: NAME_part_v4, or NAME_part_from4096_v4. What does the work of a call is
+   "linear" or "rows". */
 const char *emit_function(const struct compilation *c, const char *part);
 const char *emit_form(const struct compilation *c);
 /* Whether the functions are the parallel loops on a head, one after the other. */
@@ -70,7 +74,8 @@ void emit_statements(struct emitter *x, const struct stmt *s);
 /* A DOT statement; the functions that those before it call. (dot.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
 void emit_products(const struct emitter *x, struct text *out);
-/* Elements of an axis' current range, the name of a reference's array, and the address of an operand at the beginning of the ranges of the nest's axes, as C. */
+/* Elements of an axis' current range, the name of a reference's array, and the address of an operand at the beginning
+   of the ranges of the nest's axes, as C. */
 const char *emit_range(struct emitter *x, int axis);
 const char *emit_array(const struct emitter *x, const struct ref *r);
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
@@ -79,14 +84,15 @@ bool emit_tiled(const struct emitter *x, int axis);
 /* Where a nest's variable of the axis begins and ends, as C. */
 const char *emit_first(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
-/* The heads of the loops that a FOR over tiles of queries or keys is, the last of them over the tiles, with their ranges: returns how many. The condition
-   of an IF with ranges; what a loop needs that is drawn at random, and its name. (ranges.c) */
+/* The heads of the loops that a FOR over tiles of queries or keys is, the last of them over the tiles, with their
+   ranges: returns how many. The condition of an IF with ranges; what a loop needs that is drawn at random, and its
+   name. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
-/* What the conditions in a statement compare of ids, declared where they are first known: before the loop, or (`inside`) at the beginning of its
-   body; and the C of one end of such a range. (ids.c) */
+/* What the conditions in a statement compare of ids, declared where they are first known: before the loop, or
+   (`inside`) at the beginning of its body; and the C of one end of such a range. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
 /* The axes of the loops of a list and inside of it, as bits. */
@@ -104,7 +110,8 @@ const char *emit_address(struct emitter *x, const struct ref *r);
 /* The element itself: "q[(i0 + i) * q_row + d]". */
 const char *emit_element(struct emitter *x, const struct ref *r);
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
-/* Whether neighbours in the current range of an axis are apart: then its elements are counted, and name_count is how many there are. */
+/* Whether neighbours in the current range of an axis are apart: then its elements are counted, and name_count is how
+   many there are. */
 bool emit_apart(const struct emitter *x, int axis);
 
 /* Text as it may stand in a C comment: nothing in it begins or ends one or is a trigraph. */
@@ -119,7 +126,8 @@ int emit_param_shape(const struct graph *g, const struct value *v, const char **
 const char *emit_param_of_ids(const struct graph *g);
 bool emit_has_random(const struct graph *g);
 void emit_params_struct(const struct compilation *c, struct text *out);
-/* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal ones takes. */
+/* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal
+   ones takes. */
 void emit_params_functions(const struct compilation *c, struct text *out);
 /* The runtime's name of a storage type. */
 const char *emit_runtime_dtype(enum dtype dtype);

@@ -1,5 +1,6 @@
-/* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against one, and the lists of what is drawn at random for the queries of a tile. The
-   lists, and unions that they are a part of, lie after the tiles in the thread's workspace. */
+/* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against
+   one, and the lists of what is drawn at random for the queries of a tile. The lists, and unions that they are a part
+   of, lie after the tiles in the thread's workspace. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -30,10 +31,12 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
         if (known < x->drawns || expr_axes(e->arg[0]) & moving || x->drawns == MAX_DRAWN) continue;
         x->drawn[x->drawns++] = e;
         const char *name = emit_drawn_name(x, e);
-        emit_line(x, "/* %s: the lists of %lld numbers drawn for each block that this tile touches */", name, (long long)e->draw->count);
+        emit_line(x, "/* %s: the lists of %lld numbers drawn for each block that this tile touches */", name,
+                  (long long)e->draw->count);
         emit_line(x, "struct attn_draw %s = {", name);
-        emit_line(x, "    .seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,", (unsigned long long)e->draw->seed, (long long)e->draw->count,
-                  e->draw->upto, emit_integer(x, e->arg[2]));
+        emit_line(x, "    .seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,",
+                  (unsigned long long)e->draw->seed, (long long)e->draw->count, e->draw->upto,
+                  emit_integer(x, e->arg[2]));
         emit_line(x, "    .first = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], false)));
         emit_line(x, "    .last = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], true)));
         emit_line(x, "    .list = (int64_t *)%s};", take(x, draw_list_bytes(x->c, e)));
@@ -49,7 +52,8 @@ static void emit_union(struct emitter *x, const struct stmt *s, const char *name
     int64_t bytes = draw_union_bytes(x->c, s);
     if (bytes == 0) {
         emit_line(x, "struct attn_range %s[] = {", name);
-        for (int k = 0; k < s->ranges; k++) emit_line(x, "    {%s, %s},", emit_integer(x, s->range[k].from), emit_integer(x, s->range[k].to));
+        for (int k = 0; k < s->ranges; k++)
+            emit_line(x, "    {%s, %s},", emit_integer(x, s->range[k].from), emit_integer(x, s->range[k].to));
         emit_line(x, "};");
         emit_line(x, "const int64_t %ss = attn_union(%s, %d, %s, %s);", name, name, s->ranges, from, to);
         return;
@@ -62,8 +66,8 @@ static void emit_union(struct emitter *x, const struct stmt *s, const char *name
         int64_t block = 1;
         if (d) floor_quotient(x->m, d->arg[1], &position, &block);
         if (d)
-            emit_line(x, "%ss += attn_drawn_ranges(&%s, %lld, %s, %s, %d, %s + %ss);", name, emit_drawn_name(x, d), (long long)block, first, end,
-                      s->op != LOOPS_FOR, name, name);
+            emit_line(x, "%ss += attn_drawn_ranges(&%s, %lld, %s, %s, %d, %s + %ss);", name, emit_drawn_name(x, d),
+                      (long long)block, first, end, s->op != LOOPS_FOR, name, name);
         else
             emit_line(x, "%s[%ss++] = (struct attn_range){%s, %s};", name, name, first, end);
     }
@@ -73,7 +77,8 @@ static void emit_union(struct emitter *x, const struct stmt *s, const char *name
 const char *emit_outside(struct emitter *x, const struct stmt *s)
 {
     const char *axis = x->m->axis[s->axis].name;
-    if (x->hoisted != s->range) emit_union(x, s, arena_printf(x->m->arena, "%s_inside", axis), "0", emit_size(x->m, s->axis));
+    if (x->hoisted != s->range)
+        emit_union(x, s, arena_printf(x->m->arena, "%s_inside", axis), "0", emit_size(x->m, s->axis));
     x->hoisted = s->range;
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
@@ -83,7 +88,9 @@ static bool uses_own(const struct emitter *x, const struct stmt *s)
 {
     bool uses = false;
     for (int k = 0; k < s->ranges; k++)
-        for (int n = 0; n < 4; n++) uses |= expr_uses(n < 2 ? s->range[k].from : s->range[k].to, expr_leaf(x->m, n % 2 ? EXPR_HI : EXPR_LO, s->axis));
+        for (int n = 0; n < 4; n++)
+            uses |= expr_uses(n < 2 ? s->range[k].from : s->range[k].to,
+                              expr_leaf(x->m, n % 2 ? EXPR_HI : EXPR_LO, s->axis));
     return uses;
 }
 
@@ -101,7 +108,8 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
     emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
     emit_union(x, s, name, emit_integer(x, s->from), emit_integer(x, s->to));
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
-        if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range && !uses_own(x, inner)) {
+        if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range &&
+            !uses_own(x, inner)) {
             emit_line(x, "/* those that every query of it sees */");
             emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
@@ -123,15 +131,19 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
     if (last > 0) {
-        emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase, last, period);
-        open_loop(x, opened, arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
+        emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase,
+                  last, period);
+        open_loop(x, opened,
+                  arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
         phase = arena_printf(arena, "%s + %s_next", phase, a);
     } else
         emit_line(x, "/* those %s that are %s modulo %lld */", a, phase, period);
     const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
     emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
-    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
-    emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1, period);
+    open_loop(x, opened,
+              arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
+    emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a,
+              far - period + 1, a, a, a, a, period - 1, period);
 }
 
 /* Tiles of each period's run. */
@@ -140,18 +152,24 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, run = (long long)s->run;
-    emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1, period);
+    emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
+              period);
     emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
-    open_loop(x, opened, arena_printf(arena, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
+    open_loop(x, opened,
+              arena_printf(arena, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a,
+                           a, period));
     emit_line(x, "const int64_t %s_to = min(%s_from + %lld, %s_end);", a, a, run, a);
-    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a, (long long)s->step));
+    open_loop(x, opened,
+              arena_printf(arena, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a,
+                           a, (long long)s->step));
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
-    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a), *from = emit_integer(x, s->from), *end = emit_integer(x, s->to);
+    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a),
+               *from = emit_integer(x, s->from), *end = emit_integer(x, s->to);
     int opened = 0;
     if (s->ranges) {
         range_loop(x, s, name, &opened);
@@ -167,7 +185,8 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
             run_loops(x, s, from, &opened);
     } else {
         open_loop(x, &opened,
-                  arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a, a, a, (long long)s->step));
+                  arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a,
+                               end, a, a, a, (long long)s->step));
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
     }
     return opened;

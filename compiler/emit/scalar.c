@@ -101,14 +101,17 @@ struct term scalar_as_real(struct nest *n, struct term t)
     if (t.kind == KIND_REAL) return t;
     struct term made = {.kind = KIND_REAL, .vector = t.vector};
     if (!t.vector) {
-        made.c = wide_is_vec && t.kind == KIND_DOUBLE ? t.c : scalar_format(n, "(%s)%s", n->x->real, scalar_wrapped(n, t.c));
+        made.c = wide_is_vec && t.kind == KIND_DOUBLE ? t.c
+                                                      : scalar_format(n, "(%s)%s", n->x->real, scalar_wrapped(n, t.c));
         return made;
     }
     if (t.kind == KIND_BOOL) {
         made.c = scalar_format(n, "-__builtin_convertvector(%s, vec_%s)", t.c, n->x->suffix);
         return made;
     }
-    made.c = t.kind == KIND_DOUBLE && wide_is_vec ? t.c : scalar_format(n, "__builtin_convertvector(%s, vec_%s)", t.c, n->x->suffix);
+    made.c = t.kind == KIND_DOUBLE && wide_is_vec
+                 ? t.c
+                 : scalar_format(n, "__builtin_convertvector(%s, vec_%s)", t.c, n->x->suffix);
     return made;
 }
 
@@ -122,22 +125,27 @@ static struct term as_double(struct nest *n, struct term t)
     else if (t.kind == KIND_REAL && wide_is_vec)
         made.c = t.c;
     else
-        made.c = scalar_format(n, "%s__builtin_convertvector(%s, wide_%s)", t.kind == KIND_BOOL ? "-" : "", t.c, n->x->suffix);
+        made.c = scalar_format(n, "%s__builtin_convertvector(%s, wide_%s)", t.kind == KIND_BOOL ? "-" : "", t.c,
+                               n->x->suffix);
     return made;
 }
 
 static struct term as_int(struct nest *n, struct term t)
 {
     if (t.kind == KIND_INT) return t;
-    if (!t.vector) return (struct term){scalar_format(n, "(int64_t)%s", scalar_wrapped(n, t.c)), KIND_INT, false, false};
-    if (t.narrow) return (struct term){scalar_format(n, "-__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix), KIND_INT, true, false};
+    if (!t.vector)
+        return (struct term){scalar_format(n, "(int64_t)%s", scalar_wrapped(n, t.c)), KIND_INT, false, false};
+    if (t.narrow)
+        return (struct term){scalar_format(n, "-__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix), KIND_INT,
+                             true, false};
     return (struct term){scalar_format(n, "-%s", scalar_wrapped(n, t.c)), KIND_INT, true, false};
 }
 
 struct term scalar_as_bool(struct nest *n, struct term t)
 {
     if (t.kind == KIND_BOOL) return t;
-    return (struct term){scalar_format(n, "%s != 0", scalar_wrapped(n, t.c)), KIND_BOOL, t.vector, t.vector && t.kind == KIND_REAL};
+    return (struct term){scalar_format(n, "%s != 0", scalar_wrapped(n, t.c)), KIND_BOOL, t.vector,
+                         t.vector && t.kind == KIND_REAL};
 }
 
 const char *scalar_as_vector(struct nest *n, struct term t)
@@ -180,18 +188,23 @@ static const char *extreme(struct nest *n, enum expr_op op, const char *a, const
     return scalar_format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
 }
 
-/* A real expression over indices alone, in double whatever the kernel's own type: what is compared or rounded down must not be off by a bit. */
+/* A real expression over indices alone, in double whatever the kernel's own type: what is compared or rounded down must
+   not be off by a bit. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     const char *suffix = x->suffix;
     if (e->op == EXPR_REAL) return (struct term){emit_number(x, e->real, false), KIND_DOUBLE, false, false};
-    if (e->type != TYPE_REAL || n->lane < 0 || !scalar_depends(n, e, n->lane)) return as_double(n, scalar_term(n, e, level));
-    struct term arg[3] = {{"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}};
+    if (e->type != TYPE_REAL || n->lane < 0 || !scalar_depends(n, e, n->lane))
+        return as_double(n, scalar_term(n, e, level));
+    struct term arg[3] = {
+        {"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++)
-        arg[k] = e->op == EXPR_SELECT && k == 0 ? scalar_as_bool(n, scalar_term(n, e->arg[k], level)) : wide_term(n, e->arg[k], level);
+        arg[k] = e->op == EXPR_SELECT && k == 0 ? scalar_as_bool(n, scalar_term(n, e->arg[k], level))
+                                                : wide_term(n, e->arg[k], level);
     const char *a = scalar_wrapped(n, arg[0].c), *b = scalar_wrapped(n, arg[1].c), *c = scalar_wrapped(n, arg[2].c);
-    if (expr_infix(e->op)) return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
+    if (expr_infix(e->op))
+        return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
     if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", a), KIND_DOUBLE, true, false};
     /* the rest lane by lane */
     int number = x->temporaries++;
@@ -204,14 +217,16 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
             lanes[k] = parts[k];
             if (!arg[k].vector) continue;
             lanes[k] = scalar_format(n, "t_%d_%c[lane]", number, "cab"[k]);
-            scalar_line(n, own, scalar_format(n, "const %s t_%d_%c = %s;", type_name(n, &arg[k]), number, "cab"[k], parts[k]));
+            scalar_line(n, own,
+                        scalar_format(n, "const %s t_%d_%c = %s;", type_name(n, &arg[k]), number, "cab"[k], parts[k]));
         }
         value = scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, lanes[0]), lanes[1], lanes[2]);
         scalar_line(n, own, scalar_format(n, "wide_%s t_%d;", suffix, number));
     } else {
         const char *second = arg[1].c;
         scalar_line(n, own,
-                    scalar_format(n, "wide_%s t_%d = %s;", suffix, number, arg[0].vector ? arg[0].c : scalar_format(n, "%s - (wide_%s){0}", a, suffix)));
+                    scalar_format(n, "wide_%s t_%d = %s;", suffix, number,
+                                  arg[0].vector ? arg[0].c : scalar_format(n, "%s - (wide_%s){0}", a, suffix)));
         if (arg[1].vector) {
             scalar_line(n, own, scalar_format(n, "const wide_%s t_%d_b = %s;", suffix, number, second));
             second = scalar_format(n, "t_%d_b[lane]", number);
@@ -219,9 +234,11 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
         if (e->op == EXPR_MIN || e->op == EXPR_MAX)
             value = extreme(n, e->op, scalar_format(n, "t_%d[lane]", number), scalar_wrapped(n, second));
         else
-            value = *second ? scalar_format(n, "%s(t_%d[lane], %s)", function, number, second) : scalar_format(n, "%s(t_%d[lane])", function, number);
+            value = *second ? scalar_format(n, "%s(t_%d[lane], %s)", function, number, second)
+                            : scalar_format(n, "%s(t_%d[lane])", function, number);
     }
-    scalar_line(n, own, scalar_format(n, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value));
+    scalar_line(n, own,
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value));
     return (struct term){scalar_format(n, "t_%d", number), KIND_DOUBLE, true, false};
 }
 
@@ -251,7 +268,8 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
     bool reals = compares_reals(e), exact = !expr_has(e, EXPR_OPERAND);
     for (int k = 0; k < expr_arity(e->op); k++) {
         struct term t = scalar_term(n, e->arg[k], level);
-        if (reals && exact && e->arg[k]->op == EXPR_REAL) t = (struct term){emit_number(n->x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+        if (reals && exact && e->arg[k]->op == EXPR_REAL)
+            t = (struct term){emit_number(n->x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
         if (reals)
             t = exact ? as_double(n, t) : scalar_as_real(n, t);
         else if (kind == KIND_INT && t.kind == KIND_BOOL)
@@ -269,7 +287,11 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
     else if (e->op == EXPR_ABS)
         c = scalar_format(n, "(int64_t)llabs(%s)", part[0]);
     else
-        c = scalar_format(n, "%s(%s, %s)", e->op == EXPR_MIN ? "min" : e->op == EXPR_MAX ? "max" : "floor_mod", part[0], part[1]);
+        c = scalar_format(n, "%s(%s, %s)",
+                          e->op == EXPR_MIN   ? "min"
+                          : e->op == EXPR_MAX ? "max"
+                                              : "floor_mod",
+                          part[0], part[1]);
     return (struct term){c, kind, false, false};
 }
 
@@ -277,7 +299,9 @@ static struct term index_of_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
     const char *name = x->m->axis[n->lane].name;
-    if (emit_apart(x, n->lane)) return ints_of(scalar_format(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix));
+    if (emit_apart(x, n->lane))
+        return ints_of(
+            scalar_format(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix));
     const char *base = emit_tiled(x, n->lane) ? scalar_format(n, "%s0 + %s", name, name) : name;
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
@@ -288,9 +312,9 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     struct emitter *x = n->x;
     const char *at = as_int(n, scalar_term(n, e->arg[1], level)).c, *name = scalar_format(n, "id_%d", x->temporaries++);
     scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, at));
-    scalar_line(
-        n, level,
-        scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes, name, emit_name(x->m->arena, e->name), name));
+    scalar_line(n, level,
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes,
+                              name, emit_name(x->m->arena, e->name), name));
     return ints_of(name);
 }
 
@@ -309,7 +333,9 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
         a = narrow ? scalar_as_real(n, a) : as_int(n, a);
         b = narrow ? scalar_as_real(n, b) : as_int(n, b);
     }
-    return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_BOOL, true, narrow};
+    return (struct term){
+        scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_BOOL,
+        true, narrow};
 }
 
 /* One side of `and` and `or` by bits: a truth value of all lanes, 0 or -1, as wide as the other side. */
@@ -323,9 +349,12 @@ static const char *side(struct nest *n, struct term t, bool narrow)
 
 static struct term and_or(struct nest *n, const struct expr *e, enum level level)
 {
-    struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)), b = scalar_as_bool(n, scalar_term(n, e->arg[1], level));
+    struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
+                b = scalar_as_bool(n, scalar_term(n, e->arg[1], level));
     bool narrow = a.narrow || b.narrow;
-    return (struct term){scalar_format(n, "%s %s %s", side(n, a, narrow), e->op == EXPR_AND ? "&" : "|", side(n, b, narrow)), KIND_BOOL, true, narrow};
+    return (struct term){
+        scalar_format(n, "%s %s %s", side(n, a, narrow), e->op == EXPR_AND ? "&" : "|", side(n, b, narrow)), KIND_BOOL,
+        true, narrow};
 }
 
 static struct term drawn(struct nest *n, const struct expr *e, enum level level)
@@ -333,17 +362,19 @@ static struct term drawn(struct nest *n, const struct expr *e, enum level level)
     struct emitter *x = n->x;
     struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
     if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, scalar_format(n, "block%d", x->temporaries++));
-    return (struct term){scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c), KIND_BOOL, true, true};
+    return (struct term){scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c),
+                         KIND_BOOL, true, true};
 }
 
 static struct term select_integer(struct nest *n, const struct expr *e, enum level level)
 {
-    struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level)),
-                c = as_int(n, scalar_term(n, e->arg[2], level));
+    struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
+                b = as_int(n, scalar_term(n, e->arg[1], level)), c = as_int(n, scalar_term(n, e->arg[2], level));
     const char *p = scalar_wrapped(n, scalar_as_vector(n, b)), *q = scalar_wrapped(n, scalar_as_vector(n, c));
     if (!a.vector) return ints_of(scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a.c), p, q));
-    const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64 ? scalar_format(n, "__builtin_convertvector(%s, ints_%s)", a.c, n->x->suffix)
-                                                               : scalar_wrapped(n, a.c);
+    const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64
+                           ? scalar_format(n, "__builtin_convertvector(%s, ints_%s)", a.c, n->x->suffix)
+                           : scalar_wrapped(n, a.c);
     return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
 }
 
@@ -358,12 +389,14 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
     const char *q = scalar_wrapped(n, b.c);
     if (expr_infix(e->op)) return ints_of(scalar_format(n, "%s %s %s", p, expr_infix(e->op), q));
     if (e->op == EXPR_FLOORMOD) {
-        const char *r = name_term(n, ints_of(scalar_format(n, "%s %% %s", p, q)), level, scalar_format(n, "r%d", n->x->temporaries++)).c;
+        const char *r = name_term(n, ints_of(scalar_format(n, "%s %% %s", p, q)), level,
+                                  scalar_format(n, "r%d", n->x->temporaries++))
+                            .c;
         return ints_of(scalar_format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r, r, r, q, q));
     }
     const char *less = scalar_format(n, "(%s %s %s)", p, e->op == EXPR_MIN ? "<" : ">", q);
-    return ints_of(
-        scalar_format(n, "(%s & %s) | (~%s & %s)", less, scalar_wrapped(n, scalar_as_vector(n, a)), less, scalar_wrapped(n, scalar_as_vector(n, b))));
+    return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", less, scalar_wrapped(n, scalar_as_vector(n, a)), less,
+                                 scalar_wrapped(n, scalar_as_vector(n, b))));
 }
 
 static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
@@ -391,25 +424,30 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
-        struct term t = e->op == EXPR_REAL ? (struct term){emit_number(n->x, e->real, false), KIND_DOUBLE, false, false} : scalar_term(n, e, level);
+        struct term t = e->op == EXPR_REAL ? (struct term){emit_number(n->x, e->real, false), KIND_DOUBLE, false, false}
+                                           : scalar_term(n, e, level);
         return as_double(n, t);
     }
     if (expr_infix(e->op)) {
         struct term a = double_term(n, e->arg[0], level), b = double_term(n, e->arg[1], level);
-        return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_DOUBLE, a.vector || b.vector,
-                             false};
+        return (struct term){
+            scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)),
+            KIND_DOUBLE, a.vector || b.vector, false};
     }
     return as_double(n, scalar_term(n, e, level));
 }
 
-/* An integer as a number of the kernel's type. What changes from row to row of a tile is subtracted as such a number: both it and the distance from
-   the beginning of the tile are exact, and few machines convert vectors of 64-bit integers. */
+/* An integer as a number of the kernel's type. What changes from row to row of a tile is subtracted as such a number:
+   both it and the distance from the beginning of the tile are exact, and few machines convert vectors of 64-bit
+   integers. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
-    if (e->type != TYPE_INT || n->lane < 0 || !scalar_depends(n, e, n->lane) || !on_rows(n, e)) return scalar_as_real(n, scalar_term(n, e, level));
+    if (e->type != TYPE_INT || n->lane < 0 || !scalar_depends(n, e, n->lane) || !on_rows(n, e))
+        return scalar_as_real(n, scalar_term(n, e, level));
     if (e->op == EXPR_ABS) {
-        return (struct term){scalar_format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c), KIND_REAL, true, false};
+        return (struct term){scalar_format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c),
+                             KIND_REAL, true, false};
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
     bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder); /* the rest may compare elements */
@@ -437,17 +475,19 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     return (struct term){scalar_format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
 }
 
-/* Whether e is, but for its sign, a number that is the same for the whole nest times an integer of every lane: a slope times a distance. */
+/* Whether e is, but for its sign, a number that is the same for the whole nest times an integer of every lane: a slope
+   times a distance. */
 static bool is_slope(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_NEG) return is_slope(n, e->arg[0]);
     if (e->op != EXPR_MUL || e->arg[0]->type == e->arg[1]->type) return false;
     const struct expr *slope = e->arg[e->arg[1]->type == TYPE_REAL], *distance = e->arg[e->arg[1]->type != TYPE_REAL];
-    return scalar_depends(n, distance, n->lane) && !expr_has(slope, EXPR_OPERAND) && scalar_level_of(n, slope) == LEVEL_UNIFORM;
+    return scalar_depends(n, distance, n->lane) && !expr_has(slope, EXPR_OPERAND) &&
+           scalar_level_of(n, slope) == LEVEL_UNIFORM;
 }
 
-/* a + b or a - b in float where one is a slope times a distance: the slope, a double, in two parts, of which the first has so few bits that its
-   product is exact, and is added first. */
+/* a + b or a - b in float where one is a slope times a distance: the slope, a double, in two parts, of which the first
+   has so few bits that its product is exact, and is added first. */
 static struct term slope_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -456,17 +496,21 @@ static struct term slope_term(struct nest *n, const struct expr *e, enum level l
     const struct expr *product = e->arg[which];
     for (; product->op == EXPR_NEG; product = product->arg[0]) minus[which] = !minus[which];
     bool swapped = product->arg[1]->type == TYPE_REAL;
-    struct term other = scalar_as_real(n, scalar_term(n, e->arg[1 - which], level)), slope = wide_term(n, product->arg[swapped], LEVEL_UNIFORM);
+    struct term other = scalar_as_real(n, scalar_term(n, e->arg[1 - which], level)),
+                slope = wide_term(n, product->arg[swapped], LEVEL_UNIFORM);
     int number = x->temporaries++;
     scalar_line(n, LEVEL_UNIFORM, scalar_format(n, "const double t_%d = %s;", number, slope.c));
     scalar_line(n, LEVEL_UNIFORM,
-                scalar_format(n, "const float t_%d_high = high_part_%s(t_%d), t_%d_rest = (float)(t_%d - t_%d_high);", number, x->suffix, number, number,
-                              number, number));
-    struct term distance = name_term(n, real_of_integer(n, product->arg[!swapped], level), scalar_level_of(n, product->arg[!swapped]),
+                scalar_format(n, "const float t_%d_high = high_part_%s(t_%d), t_%d_rest = (float)(t_%d - t_%d_high);",
+                              number, x->suffix, number, number, number, number));
+    struct term distance = name_term(n, real_of_integer(n, product->arg[!swapped], level),
+                                     scalar_level_of(n, product->arg[!swapped]),
                                      scalar_format(n, "t_%d_times", number));
-    const char *first = scalar_format(n, minus[1 - which] ? "-%s" : "%s", scalar_wrapped(n, other.c)), *sign = minus[which] ? "-" : "+";
-    return (struct term){scalar_format(n, "(%s %s (t_%d_high * %s)) %s (t_%d_rest * %s)", first, sign, number, distance.c, sign, number, distance.c), KIND_REAL,
-                         true, false};
+    const char *first = scalar_format(n, minus[1 - which] ? "-%s" : "%s", scalar_wrapped(n, other.c)),
+               *sign = minus[which] ? "-" : "+";
+    return (struct term){scalar_format(n, "(%s %s (t_%d_high * %s)) %s (t_%d_rest * %s)", first, sign, number,
+                                       distance.c, sign, number, distance.c),
+                         KIND_REAL, true, false};
 }
 
 static struct term real_term(struct nest *n, const struct expr *e, enum level level)
@@ -478,8 +522,11 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     bool vector = n->lane >= 0 && scalar_depends(n, e, n->lane);
     if (e->op == EXPR_SIN || e->op == EXPR_COS) {
         struct term a = double_term(n, e->arg[0], level);
-        if (!a.vector) return scalar_as_real(n, (struct term){scalar_format(n, "%s(%s)", expr_name(e->op), a.c), KIND_DOUBLE, false, false});
-        if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, scalar_format(n, "angle%d", n->x->temporaries++));
+        if (!a.vector)
+            return scalar_as_real(
+                n, (struct term){scalar_format(n, "%s(%s)", expr_name(e->op), a.c), KIND_DOUBLE, false, false});
+        if (!is_name(a.c) || strchr(a.c, '('))
+            a = name_term(n, a, level, scalar_format(n, "angle%d", n->x->temporaries++));
         return (struct term){scalar_format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
     }
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
@@ -493,41 +540,52 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         if (exact && e->arg[k]->op == EXPR_REAL)
             arg[k] = (struct term){emit_number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
         else
-            arg[k] = e->arg[k]->type == TYPE_INT && !exact ? real_of_integer(n, e->arg[k], level) : scalar_term(n, e->arg[k], level);
+            arg[k] = e->arg[k]->type == TYPE_INT && !exact ? real_of_integer(n, e->arg[k], level)
+                                                           : scalar_term(n, e->arg[k], level);
         arg[k] = condition ? scalar_as_bool(n, arg[k]) : exact ? as_double(n, arg[k]) : scalar_as_real(n, arg[k]);
     }
     enum kind kind = exact ? KIND_DOUBLE : KIND_REAL;
     const char *a = arg[0].c, *b = arg[1].c, *c = arg[2].c, *f = !exact && narrow ? "f" : "";
     if (expr_infix(e->op))
-        return (struct term){scalar_format(n, "%s %s %s", scalar_wrapped(n, a), expr_infix(e->op), scalar_wrapped(n, b)), kind, vector, false};
+        return (struct term){
+            scalar_format(n, "%s %s %s", scalar_wrapped(n, a), expr_infix(e->op), scalar_wrapped(n, b)), kind, vector,
+            false};
     if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", scalar_wrapped(n, a)), kind, vector, false};
     if (e->op == EXPR_SELECT) {
         if (!vector)
-            return (struct term){scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a), scalar_wrapped(n, b), scalar_wrapped(n, c)), kind, false, false};
+            return (struct term){
+                scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a), scalar_wrapped(n, b), scalar_wrapped(n, c)),
+                kind, false, false};
         b = scalar_as_vector(n, arg[1]), c = scalar_as_vector(n, arg[2]);
-        if (!arg[0].vector) return (struct term){scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a), b, c), kind, true, false};
-        return (struct term){scalar_format(n, "pick_%s(%s, %s, %s)", x->suffix, scalar_as_mask(n, arg[0]), b, c), kind, true, false};
+        if (!arg[0].vector)
+            return (struct term){scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a), b, c), kind, true, false};
+        return (struct term){scalar_format(n, "pick_%s(%s, %s, %s)", x->suffix, scalar_as_mask(n, arg[0]), b, c), kind,
+                             true, false};
     }
     if (!vector) {
         const char *name = e->op == EXPR_ABS ? "fabs" : expr_name(e->op);
         if (e->op == EXPR_MIN || e->op == EXPR_MAX) {
             for (int k = 0; k < 2; k++)
-                if (!is_name(arg[k].c) || strchr(arg[k].c, '(')) arg[k] = name_term(n, arg[k], level, scalar_format(n, "t_%d", x->temporaries++));
+                if (!is_name(arg[k].c) || strchr(arg[k].c, '('))
+                    arg[k] = name_term(n, arg[k], level, scalar_format(n, "t_%d", x->temporaries++));
             return (struct term){extreme(n, e->op, arg[0].c, arg[1].c), kind, false, false};
         }
-        if (expr_arity(e->op) == 2) return (struct term){scalar_format(n, "%s%s(%s, %s)", name, f, a, b), kind, false, false};
+        if (expr_arity(e->op) == 2)
+            return (struct term){scalar_format(n, "%s%s(%s, %s)", name, f, a, b), kind, false, false};
         return (struct term){scalar_format(n, "%s%s(%s)", name, f, a), kind, false, false};
     }
     a = scalar_as_vector(n, arg[0]);
     if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* NaN stays if it is the first */
         bool first = e->arg[1]->op == EXPR_REAL, either = !first && e->arg[0]->op != EXPR_REAL;
         b = scalar_as_vector(n, arg[1]);
-        return (struct term){
-            scalar_format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix, first || either ? a : b, first || either ? b : a), KIND_REAL,
-            true, false};
+        return (struct term){scalar_format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix,
+                                           first || either ? a : b, first || either ? b : a),
+                             KIND_REAL, true, false};
     }
     if (expr_arity(e->op) == 2)
-        return (struct term){scalar_format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, scalar_as_vector(n, arg[1])), kind, true, false};
+        return (struct term){
+            scalar_format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, scalar_as_vector(n, arg[1])), kind, true,
+            false};
     return (struct term){scalar_format(n, "%s_%s(%s)", expr_name(e->op), x->suffix, a), kind, true, false};
 }
 
@@ -541,7 +599,9 @@ struct term scalar_term(struct nest *n, const struct expr *e, enum level user)
     struct term t = e->type == TYPE_REAL ? real_term(n, e, level) : integer_term(n, e, level);
     bool scalar_index = e->op == EXPR_INDEX && !t.vector;
     if (!leaf && !fresh && !scalar_index && ((known && n->count[e->id] > 1) || level != user)) {
-        const char *name = e->op == EXPR_OPERAND ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name) : "t";
+        const char *name = e->op == EXPR_OPERAND
+                               ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name)
+                               : "t";
         t = name_term(n, t, level, unused_name(n, name));
         if (known) {
             n->seen[e->id] = e;

@@ -8,7 +8,8 @@
 enum kind { KIND_INT, KIND_BOOL, KIND_REAL, KIND_DOUBLE };
 enum level { LEVEL_UNIFORM, LEVEL_LANE, LEVEL_ROW };
 
-/* A piece of C. `vector` terms have one element per lane: INT as ints, BOOL as ints or (narrow) as mask, REAL as vec, DOUBLE as wide. */
+/* A piece of C. `vector` terms have one element per lane: INT as ints, BOOL as ints or (narrow) as mask, REAL as vec,
+   DOUBLE as wide. */
 struct term {
     const char *c;
     enum kind kind;
@@ -18,13 +19,13 @@ struct term {
 struct nest {
     struct emitter *x;
     const struct stmt *s;
-    int lane;                /* axis, or -1 */
-    struct text level[3];    /* code at each level so far */
-    int depth[3];            /* its indentation */
+    int lane;             /* axis, or -1 */
+    struct text level[3]; /* code at each level so far */
+    int depth[3];         /* its indentation */
     int exprs;
     const struct expr **seen; /* what has a term already, and at which level */
     struct term *term;
-    int *count;               /* parents of each expression in the statement */
+    int *count;                      /* parents of each expression in the statement */
     const char *fresh[MAX_OPERANDS]; /* operands that an assignment of this statement has just made: their C */
 };
 

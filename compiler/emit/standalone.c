@@ -1,4 +1,5 @@
-/* --standalone: what a kernel needs of the runtime as text for the kernel's own files: the types of attnrt.h, and of the functions those that it calls. */
+/* --standalone: what a kernel needs of the runtime as text for the kernel's own files: the types of attnrt.h, and of
+   the functions those that it calls. */
 #include "pieces.h"
 #include "printer.h"
 #include "../support/support.h"
@@ -10,7 +11,8 @@ extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_dra
 
 void standalone_types(struct text *out)
 {
-    const char *from = strstr(attnrt_header, "#ifndef ATTNRT_TYPES"), *to = from ? strstr(from, "#endif /* ATTNRT_TYPES */\n") : NULL;
+    const char *from = strstr(attnrt_header, "#ifndef ATTNRT_TYPES"),
+               *to = from ? strstr(from, "#endif /* ATTNRT_TYPES */\n") : NULL;
     if (to) text_append(out, from, (size_t)(strchr(to, '\n') + 1 - from));
 }
 
@@ -18,7 +20,8 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
 {
     static const char opening[] = "extern \"C\" {\n#endif\n";
     struct pieces *all = pieces_new(arena);
-    const char *const file[] = {strstr(attnrt_header, opening) + strlen(opening), attnrt_problem, attnrt_random, attnrt_ranges, attnrt_draw};
+    const char *const file[] = {strstr(attnrt_header, opening) + strlen(opening), attnrt_problem, attnrt_random,
+                                attnrt_ranges, attnrt_draw};
     for (size_t f = 0; f < sizeof file / sizeof *file; f++) pieces_add(all, file[f], true);
     pieces_want(all, kernel);
     text_add(out, "/* ==== what the kernel calls of attnc's runtime library ==== */\n");

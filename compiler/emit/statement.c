@@ -39,7 +39,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             emit_ids(x, s, false);
             int known = x->ids, opened = 1;
             if (!emit_tiled(x, s->axis) && !part) {
-                emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a);
+                emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a,
+                          emit_integer(x, s->to), a);
                 open_block(x);
                 if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
             } else {
@@ -47,7 +48,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 x->stride[s->axis] = stmt_stride(s);
             }
             emit_ids(x, s, true);
-            if (s->when) emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
+            if (s->when)
+                emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
             x->cut[s->axis] |= part;
             emit_statements(x, s->body);
             x->cut[s->axis] &= !part;
@@ -62,7 +64,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             break;
         }
         case LOOPS_IF:
-            emit_line(x, "if (%s) { /* the tile is not wholly inside the mask */", s->where ? emit_integer(x, s->where) : emit_outside(x, s));
+            emit_line(x, "if (%s) { /* the tile is not wholly inside the mask */",
+                      s->where ? emit_integer(x, s->where) : emit_outside(x, s));
             open_block(x);
             emit_statements(x, s->body);
             close_block(x);

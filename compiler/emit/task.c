@@ -1,5 +1,6 @@
-/* The functions that do the work of a call. A form without states has one, for a task: a tile of queries of one head. A form with states has one for
-   every parallel loop on a head: an iteration of that loop; and one that leads a thread through them, with the others or alone. */
+/* The functions that do the work of a call. A form without states has one, for a task: a tile of queries of one head. A
+   form with states has one for every parallel loop on a head: an iteration of that loop; and one that leads a thread
+   through them, with the others or alone. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -11,7 +12,8 @@ static bool has_word(const char *text, const char *word)
 {
     size_t n = strlen(word);
     for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
-        bool begins = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '>' && at[-1] != '.');
+        bool begins = at == text ||
+                      (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '>' && at[-1] != '.');
         if (begins && !isalnum((unsigned char)at[n]) && at[n] != '_') return true;
     }
     return false;
@@ -57,10 +59,12 @@ static const char *base(struct emitter *x, const struct array *a)
         else if (made)
             made = arena_printf(arena, "%s * %s", made, size);
     }
-    return made ? arena_printf(arena, "call->params->%s + %s", name, made) : arena_printf(arena, "call->params->%s", name);
+    return made ? arena_printf(arena, "call->params->%s + %s", name, made)
+                : arena_printf(arena, "call->params->%s", name);
 }
 
-/* Where every array that the body has a word of is: tiles in the workspace, the others at the element of this task's b, g and m. */
+/* Where every array that the body has a word of is: tiles in the workspace, the others at the element of this task's b,
+   g and m. */
 static void array_pointers(struct emitter *x, const char *body, struct text *out)
 {
     for (int a = 0; a < x->l->arrays; a++) {
@@ -69,19 +73,25 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (array->kind == ARRAY_TABLE || !has_word(body, c)) continue;
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
-            const char *place = array_has_slots(x->l, array) ? "part->slots" : array->shared ? "part->shared" : x->phases ? "part->work" : "work";
+            const char *place = array_has_slots(x->l, array) ? "part->slots"
+                                : array->shared              ? "part->shared"
+                                : x->phases                  ? "part->work"
+                                                             : "work";
             const char *stored = emit_stored(array->dtype);
-            text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place, (long long)array->offset);
+            text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place,
+                     (long long)array->offset);
             for (int k = 0; k < array->rank; k++) {
                 bool slots = x->m->axis[array->axes[k]].source == SIZE_CHUNKS;
                 text_add(out, "%s%s", k ? ", " : "", x->m->axis[array->axes[k]].name);
                 if (!slots) text_add(out, ": %lld", (long long)array->extent[k]);
-                if (k + 1 == array->rank && array->gap) text_add(out, " of %lld", (long long)(array->extent[k] + array->gap));
+                if (k + 1 == array->rank && array->gap)
+                    text_add(out, " of %lld", (long long)(array->extent[k] + array->gap));
             }
             text_add(out, "] */\n");
             continue;
         }
-        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", emit_stored(array->dtype), c, base(x, array));
+        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
+                 emit_stored(array->dtype), c, base(x, array));
         const char *row = arena_printf(x->m->arena, "%s_row", c);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
         const char *head = arena_printf(x->m->arena, "%s_head", c);
@@ -107,9 +117,10 @@ static struct chain chain_of(const struct stmt *s)
     return chain;
 }
 
-/* The axes of the chain's loops, decoded from the number `iteration`, those that `users` have a word of. The last tiles come first: they may have the
-   most keys. */
-static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users, struct text *out)
+/* The axes of the chain's loops, decoded from the number `iteration`, those that `users` have a word of. The last tiles
+   come first: they may have the most keys. */
+static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
+                   struct text *out)
 {
     const char *rest = iteration;
     for (int k = chain->loops - 1; k >= 0; k--) {
@@ -120,17 +131,23 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
             text_add(out, "    const int64_t %s = %s;\n", axis, rest);
         else if (loop->apart) { /* a tile for every remainder, then further on */
             long long period = (long long)loop->period, far = step * period;
-            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n", size, far - 1, far, period, rest);
-            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = min(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n", axis,
-                     period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
+            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n",
+                     size, far - 1, far, period, rest);
+            text_add(
+                out,
+                "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = min(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n",
+                axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
             text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
             size = "tiles";
         } else if (step > 1 && emit_tiled(x, loop->axis)) {
-            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = min(%s0 + %lld, %s);\n", size, step - 1,
-                     step, axis, rest, step, axis, axis, step, size);
+            text_add(
+                out,
+                "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = min(%s0 + %lld, %s);\n",
+                size, step - 1, step, axis, rest, step, axis, axis, step, size);
             size = "tiles";
         } else if (step > 1)
-            text_add(out, "    const int64_t %s0 = %s * %lld, %s1 = min(%s0 + %lld, %s);\n", axis, rest, step, axis, axis, step, size);
+            text_add(out, "    const int64_t %s0 = %s * %lld, %s1 = min(%s0 + %lld, %s);\n", axis, rest, step, axis,
+                     axis, step, size);
         else if (has_word(users, axis))
             text_add(out, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
         rest = arena_printf(x->m->arena, "%s / %s", rest, size);
@@ -143,7 +160,8 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
     const char *chunks = NULL;
     for (int a = 0; a < x->m->axes; a++)
         if (x->m->axis[a].source == SIZE_CHUNKS && has_word(users, "chunks"))
-            chunks = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n", (long long)x->m->axis[a].extent);
+            chunks = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n",
+                                  (long long)x->m->axis[a].extent);
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         const char *name = size_name(given[k]);
         if (!has_word(users, name) && !(chunks && has_word(chunks, name))) continue;
@@ -163,7 +181,8 @@ const char *emit_form(const struct compilation *c)
 const char *emit_function(const struct compilation *c, const char *part)
 {
     struct arena *arena = c->graph->module->arena;
-    const char *from = c->schedule && c->schedule->from ? arena_printf(arena, "_from%lld", (long long)c->schedule->from) : "";
+    const char *from = c->schedule && c->schedule->from ? arena_printf(arena, "_from%lld", (long long)c->schedule->from)
+                                                        : "";
     return arena_printf(arena, "%s_%s%s_%s", c->spec->name, part, from, emit_suffix(c));
 }
 
@@ -173,8 +192,10 @@ static const char *target_of(const struct emitter *x)
     return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
 }
 
-/* A function of the given head: what its body, in x->out, needs is declared before it. One of a few iterations is compiled apart from what calls it. */
-static void function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head, struct text *out)
+/* A function of the given head: what its body, in x->out, needs is declared before it. One of a few iterations is
+   compiled apart from what calls it. */
+static void function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head,
+                     struct text *out)
 {
     struct text pointers = {0}, axes = {0}, users = {0}, sized = {0};
     const char *body = x->out->data ? x->out->data : "", *code = without_comments(x->m->arena, body);
@@ -191,7 +212,8 @@ static void function(struct emitter *x, const struct chain *heads, const struct 
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");
     for (size_t k = 0; k < sizeof parameter / sizeof *parameter; k++)
-        if (has_word(head, parameter[k]) && !has_word(users.data, parameter[k])) text_add(out, "    (void)%s;\n", parameter[k]);
+        if (has_word(head, parameter[k]) && !has_word(users.data, parameter[k]))
+            text_add(out, "    (void)%s;\n", parameter[k]);
     text_add(out, "%s", sized.data ? sized.data : "");
     text_add(out, "%s%s%s}\n", axes.data ? axes.data : "", pointers.data ? pointers.data : "", body);
     text_free(&pointers);
@@ -233,8 +255,8 @@ static const char *iterations_of(struct emitter *x, const struct chain *chain)
 }
 
 /* One function a parallel loop, and its call in the function that leads through them. */
-static void phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const struct stmt *next, const char *name, const char *says,
-                  int indent, struct text *lead, struct text *out)
+static void phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const struct stmt *next,
+                  const char *name, const char *says, int indent, struct text *lead, struct text *out)
 {
     struct stmt alone = *loop; /* what follows it is another function */
     alone.next = NULL;
@@ -256,13 +278,18 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     text_add(out, "/* %s */\n", says);
     const char *function_name = emit_function(x->c, name);
     function(x, heads, &iterations,
-             arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)", function_name), out);
+             arena_printf(x->m->arena,
+                          "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)",
+                          function_name),
+             out);
     text_add(out, "\n");
     text_free(body);
     memset(x->cut, 0, sizeof x->cut);
     memcpy(x->task_axis, outer, sizeof outer);
-    text_add(lead, "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n", indent, "",
-             of_chunks ? "part->chunk0 + " : "", of_chunks ? "part->chunk1" : iterations_of(x, &iterations), function_name);
+    text_add(lead,
+             "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n",
+             indent, "", of_chunks ? "part->chunk0 + " : "", of_chunks ? "part->chunk1" : iterations_of(x, &iterations),
+             function_name);
     /* loops over one axis give a thread the same iterations, whose elements are its own */
     if (!next || next->axis != loop->axis) text_add(lead, "%*smeet(part);\n", indent, "");
 }
@@ -284,7 +311,8 @@ static void phases(struct emitter *x, struct text *out)
         }
         windows = true;
         const char *chunk = x->m->axis[s->axis].name;
-        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk, chunk);
+        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk,
+                 chunk);
         text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
         for (const struct stmt *t = s->body; t; t = t->next) {
             bool of_chunks = t->axis == s->axis, keys = t == s->body;
@@ -302,7 +330,8 @@ static void phases(struct emitter *x, struct text *out)
         text_add(lead, "    }\n");
     }
     text_add(out, "/* All of a head: every thread whose part this is calls it. */\n");
-    const char *head = arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)", emit_function(x->c, emit_form(x->c)));
+    const char *head = arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)",
+                                    emit_function(x->c, emit_form(x->c)));
     struct chain none = {0, {NULL}, NULL};
     x->out = lead;
     function(x, &none, NULL, head, out);
@@ -346,15 +375,20 @@ void emit_tasks(struct emitter *x, struct text *out)
     x->out = body;
     x->indent = 4;
     emit_statements(x, heads.body);
-    text_add(out, "/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */\n");
-    function(x, &heads, NULL, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)", emit_function(x->c, emit_form(x->c))),
+    text_add(
+        out,
+        "/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */\n");
+    function(x, &heads, NULL,
+             arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
+                          emit_function(x->c, emit_form(x->c))),
              out);
     text_free(body);
 }
 
 const char *emit_suffix(const struct compilation *c)
 {
-    if (c->rows == DEFAULT_ROWS && c->vectors == schedule_max_vectors(c->target, DEFAULT_ROWS)) return c->target->suffix;
+    if (c->rows == DEFAULT_ROWS && c->vectors == schedule_max_vectors(c->target, DEFAULT_ROWS))
+        return c->target->suffix;
     return arena_printf(c->graph->module->arena, "%s_%dx%d", c->target->suffix, c->rows, c->vectors);
 }
 

@@ -1,4 +1,5 @@
-/* C that stands in files of its own (emit/c/) becomes C of a kernel: names get their values, and what a condition leaves out goes. */
+/* C that stands in files of its own (emit/c/) becomes C of a kernel: names get their values, and what a condition
+   leaves out goes. */
 #include "pieces.h"
 
 #include <ctype.h>
@@ -10,7 +11,8 @@ enum { MAX_DEPTH = 16 };
 struct filling {
     const struct template_names *names;
     struct text *out;
-    bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH]; /* by depth of #if: its lines are taken; some branch was; the condition is ours */
+    bool taken[MAX_DEPTH], done[MAX_DEPTH],
+        own[MAX_DEPTH]; /* by depth of #if: its lines are taken; some branch was; the condition is ours */
     int depth;
 };
 
@@ -91,7 +93,8 @@ static bool directive(struct filling *x, const char *line)
 /* An empty value takes a blank beside it along, and one that goes on a list the blank before it. */
 static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
 {
-    while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ') x->out->data[--x->out->length] = 0;
+    while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ')
+        x->out->data[--x->out->length] = 0;
     if (!length && first)
         while (**next == ' ') (*next)++;
     text_append(x->out, text, length);

@@ -1,5 +1,5 @@
-/* The functions on vectors, and the products, that one target's code uses: from emit/c/vector.c and emit/c/product.c, with the names and conditions there
-   as this target and its kernel have them. */
+/* The functions on vectors, and the products, that one target's code uses: from emit/c/vector.c and emit/c/product.c,
+   with the names and conditions there as this target and its kernel have them. */
 #include "pieces.h"
 #include "printer.h"
 #include "../target/target.h"
@@ -45,7 +45,8 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
                      {"LN2_HIGH", "0.693145751953125f", "0.693147180369123816490"},
                      {"LN2_LOW", "1.4286068203094172e-06f", "1.90821492927058770002e-10"},
                      {"_F", "f", ""}};
-    for (size_t k = 0; k < sizeof constants / sizeof *constants; k++) template_set(x, constants[k].name, f64 ? constants[k].wide : constants[k].narrow);
+    for (size_t k = 0; k < sizeof constants / sizeof *constants; k++)
+        template_set(x, constants[k].name, f64 ? constants[k].wide : constants[k].narrow);
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
@@ -77,7 +78,8 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "ROWS", e->rows);
     template_set_number(x, "VECTORS", e->vectors);
     template_set_number(x, "COMPENSATED", e->compensated);
-    template_set(x, "COMPENSATION_PARAMETER", e->compensated ? arena_printf(x->arena, ", %s *compensation", e->real) : "");
+    template_set(x, "COMPENSATION_PARAMETER",
+                 e->compensated ? arena_printf(x->arena, ", %s *compensation", e->real) : "");
     template_set(x, "COMPENSATION_ARGUMENT", e->compensated ? ", compensation" : "");
     template_set(x, "COMPENSATION_OF_ROW", e->compensated ? ", left ? left + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
@@ -99,17 +101,19 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
     template_set_number(x, "TOGETHER", paired ? 2 : 1);
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
-    template_set(x, "COMPENSATION_OF_THE_ROW", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
+    template_set(x, "COMPENSATION_OF_THE_ROW",
+                 e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     static const char *const names[] = {"bits", "bit", "finite", "add_seen", "block", "parts", "dot", "dot_finite"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        template_set(x, arena_printf(x->arena, "%s_T", names[k]), arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
+        template_set(x, arena_printf(x->arena, "%s_T", names[k]),
+                     arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
     struct text cases = {0};
     for (int r = e->rows - 1; r > 0; r--)
         text_add(
             &cases,
             "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
-            r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "", paired ? ", by" : "",
-            e->compensated ? ", left ? left + r * c_row : NULL" : "");
+            r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "",
+            paired ? ", by" : "", e->compensated ? ", left ? left + r * c_row : NULL" : "");
     template_set(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");
     text_free(&cases);
 }

@@ -1,5 +1,6 @@
-/* The user's expression as C: libclang parses it, as the value of a function in a file that exists only in memory, and its syntax tree becomes a
-   scalar expression. Types are checked here and not by C's rules alone: every integer has 64 bits. libclang is loaded when the first expression is met. */
+/* The user's expression as C: libclang parses it, as the value of a function in a file that exists only in memory, and
+   its syntax tree becomes a scalar expression. Types are checked here and not by C's rules alone: every integer has 64
+   bits. libclang is loaded when the first expression is met. */
 #include "expression.h"
 #include "reader.h"
 
@@ -79,7 +80,8 @@ static bool load_library(void)
     lib.tried = true;
     const char *named = getenv("ATTNC_LIBCLANG");
     if (named && *named) {
-        if (!open_library(named) && !*lib.problem) snprintf(lib.problem, sizeof lib.problem, "%.200s, which ATTNC_LIBCLANG names, cannot be loaded", named);
+        if (!open_library(named) && !*lib.problem)
+            snprintf(lib.problem, sizeof lib.problem, "%.200s, which ATTNC_LIBCLANG names, cannot be loaded", named);
         return lib.loaded;
     }
     for (int version = NEWEST_CLANG; version >= OLDEST_CLANG; version--) {
@@ -103,15 +105,18 @@ bool expression_library_missing(void)
 /* ---- the file in memory ---- */
 
 static const char file_name[] = "attnc-expression.c";
-/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer there. */
-static const char before[] = "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
-                             "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
-                             "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
+/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer
+   there. */
+static const char before[] =
+    "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
+    "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
+    "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
 /* ---- from the syntax tree to expressions ---- */
 
-/* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number: floor(i). */
+/* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number:
+   floor(i). */
 struct typed {
     const struct expr *e;
     bool real;
@@ -226,7 +231,8 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
         return nothing;
     }
     if (nodes(e, EXPRESSION_MAX_NODES) > EXPRESSION_MAX_NODES) {
-        expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations", EXPRESSION_MAX_NODES);
+        expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations",
+                         EXPRESSION_MAX_NODES);
         return nothing;
     }
     return (struct typed){e, real};
@@ -235,7 +241,8 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
 /* The same with where it is written, for what is said of exponentials. */
-static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e, const struct expr *exponential)
+static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e,
+                                       const struct expr *exponential)
 {
     struct expression_reader *r = x->r;
     if ((exponential->op == EXPR_EXP || exponential->op == EXPR_POW) && r->exponentials < EXPRESSION_MAX_TOKENS)
@@ -270,7 +277,8 @@ static bool exponential(const struct expr *e)
     return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
 }
 
-static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor right, enum expr_op op, struct typed a, struct typed b)
+static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor right, enum expr_op op, struct typed a,
+                               struct typed b)
 {
     bool real = a.real || b.real, division = op == EXPR_DIV || op == EXPR_MOD;
     if (division && expr_is_real(b.e, 0)) {
@@ -293,16 +301,19 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         const struct expr *inverse = make(x, EXPR_EXP, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL);
         return finish_exponential(x, right, make(x, EXPR_MUL, a.e, inverse), inverse);
     }
-    if (op == EXPR_DIV && real && exponential(a.e)) return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
+    if (op == EXPR_DIV && real && exponential(a.e))
+        return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
     if (op == EXPR_DIV && !real) return finish(x, at, divide_integers(x, a.e, b.e), false);
-    if (op == EXPR_MOD && b.e->op != EXPR_INT) return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
+    if (op == EXPR_MOD && b.e->op != EXPR_INT)
+        return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
     return finish(x, at, make(x, op, a.e, b.e), real);
 }
 
 /* a == b or a != b; a comparison with 0 or 1 is the truth value itself. */
 static const struct expr *equality(const struct lowering *x, const struct expr *a, const struct expr *b, bool equal)
 {
-    if (a->op == EXPR_INT) return b->op == EXPR_INT ? make(x, equal ? EXPR_EQ : EXPR_NE, a, b) : equality(x, b, a, equal);
+    if (a->op == EXPR_INT)
+        return b->op == EXPR_INT ? make(x, equal ? EXPR_EQ : EXPR_NE, a, b) : equality(x, b, a, equal);
     if (a->type != TYPE_BOOL || b->op != EXPR_INT || !is_truth(b)) return make(x, equal ? EXPR_EQ : EXPR_NE, a, b);
     return (b->integer == 1) == equal ? a : negation(x, a);
 }
@@ -360,13 +371,15 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
     if (!condition.e || !a.e || !b.e) return nothing;
     bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* one exponential of either exponent */
-    const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e, both ? b.e->arg[0] : b.e);
+    const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e,
+                                          both ? b.e->arg[0] : b.e);
     if (!both) return finish(x, cursor, chosen, a.real || b.real);
     chosen = make(x, EXPR_EXP, chosen, NULL);
     return finish_exponential(x, cursor, chosen, chosen);
 }
 
-static struct typed lower_power(const struct lowering *x, CXCursor at, const struct expr *base, const struct expr *exponent)
+static struct typed lower_power(const struct lowering *x, CXCursor at, const struct expr *base,
+                                const struct expr *exponent)
 {
     double n = exponent->op == EXPR_INT ? (double)exponent->integer : exponent->op == EXPR_REAL ? exponent->real : 0.5;
     if (n != floor(n) || fabs(n) > (double)EXPRESSION_MAX_POWER) {
@@ -416,7 +429,8 @@ static struct typed lower_number(const struct lowering *x, CXCursor cursor)
     bool is_integer;
     int64_t integer;
     double value = expression_number(x->r, begin_of(x, cursor), &is_integer, &integer);
-    return is_integer ? (struct typed){expr_int(x->m, integer), false} : finish(x, cursor, expr_real(x->m, value), true);
+    return is_integer ? (struct typed){expr_int(x->m, integer), false}
+                      : finish(x, cursor, expr_real(x->m, value), true);
 }
 
 static struct typed lower(const struct lowering *x, CXCursor cursor)
@@ -482,7 +496,8 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
     return good;
 }
 
-/* The value that the last function returns. False unless the file is what was written: nine functions, and one whose body returns one value. */
+/* The value that the last function returns. False unless the file is what was written: nine functions, and one whose
+   body returns one value. */
 static bool find_value(CXTranslationUnit unit, CXCursor *value)
 {
     static const struct {
@@ -515,8 +530,8 @@ static const struct expr *parse(struct lowering *x)
     CXTranslationUnit unit = NULL;
     CXCursor value;
     const struct expr *made = NULL;
-    enum CXErrorCode failed = lib.clang_parseTranslationUnit2(index, file_name, arguments, sizeof arguments / sizeof *arguments, &file, 1,
-                                                              CXTranslationUnit_None, &unit);
+    enum CXErrorCode failed = lib.clang_parseTranslationUnit2(
+        index, file_name, arguments, sizeof arguments / sizeof *arguments, &file, 1, CXTranslationUnit_None, &unit);
     if (failed || !unit)
         expression_error(r, 0, "libclang cannot read this expression");
     else if (check_syntax(x, unit)) {
@@ -550,7 +565,8 @@ static const struct expr *parse(struct lowering *x)
 }
 #endif
 
-struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report, void *user)
+struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report,
+                                   void *user)
 {
     struct expression_reader r = {.arena = arena, .text = text, .positions = positions, .report = report, .user = user};
     if (!expression_check_text(&r)) return NULL;

@@ -19,7 +19,8 @@ struct expression {
 /* Called for each error and each note to it. */
 typedef void expression_report(void *user, size_t offset, bool note, const char *message);
 /* `positions`: in i, j and h alone, without s. NULL after reporting. */
-struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report, void *user);
+struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report,
+                                   void *user);
 /* Whether an expression could not be read because there is no libclang here. */
 bool expression_library_missing(void);
 /* With the names i, j, h and s. (print.c) */

@@ -40,7 +40,11 @@ static void print(const struct expr *e, bool inner, struct text *out)
         print(b, true, out);
         text_add(out, "%s", after);
     } else {
-        text_add(out, "%s(", e->op == EXPR_ABS ? "fabs" : e->op == EXPR_MIN ? "fmin" : e->op == EXPR_MAX ? "fmax" : expr_name(e->op));
+        text_add(out, "%s(",
+                 e->op == EXPR_ABS   ? "fabs"
+                 : e->op == EXPR_MIN ? "fmin"
+                 : e->op == EXPR_MAX ? "fmax"
+                                     : expr_name(e->op));
         print(a, false, out);
         if (b) text_add(out, ", ");
         if (b) print(b, false, out);

@@ -1,5 +1,5 @@
-/* The user's expression before it meets libclang: its tokens one by one, so that what is outside the language never gets there, and so that
-   neither its length nor its nesting can exhaust a stack. */
+/* The user's expression before it meets libclang: its tokens one by one, so that what is outside the language never
+   gets there, and so that neither its length nor its nesting can exhaust a stack. */
 #include "reader.h"
 
 #include <errno.h>
@@ -8,13 +8,15 @@
 #include <string.h>
 
 const struct expression_function expression_functions[] = {
-    {"exp", 1, EXPR_EXP},  {"log", 1, EXPR_LOG},  {"tanh", 1, EXPR_TANH},   {"sqrt", 1, EXPR_SQRT}, {"fabs", 1, EXPR_ABS},
-    {"fmin", 2, EXPR_MIN}, {"fmax", 2, EXPR_MAX}, {"floor", 1, EXPR_FLOOR}, {"pow", 2, EXPR_POW},
+    {"exp", 1, EXPR_EXP},   {"log", 1, EXPR_LOG},     {"tanh", 1, EXPR_TANH},
+    {"sqrt", 1, EXPR_SQRT}, {"fabs", 1, EXPR_ABS},    {"fmin", 2, EXPR_MIN},
+    {"fmax", 2, EXPR_MAX},  {"floor", 1, EXPR_FLOOR}, {"pow", 2, EXPR_POW},
 };
 enum { FUNCTIONS = sizeof expression_functions / sizeof *expression_functions };
 const int expression_function_count = FUNCTIONS;
 
-/* Every token of C that is made of signs, the longest first; `allowed` are those of the language. Others may have a note. */
+/* Every token of C that is made of signs, the longest first; `allowed` are those of the language. Others may have a
+   note. */
 static const struct sign {
     const char *text;
     bool allowed;
@@ -80,9 +82,10 @@ static const struct sign {
 
 static const char *const types[] = {"char",   "double", "float",    "int",  "int64_t", "long", "short",
                                     "signed", "size_t", "unsigned", "void", "_Bool",   "bool", NULL};
-static const char *const keywords[] = {"auto",   "break",   "case",   "const",  "continue", "default",  "do",      "else",    "enum",   "extern",
-                                       "for",    "goto",    "if",     "inline", "register", "restrict", "return",  "sizeof",  "static", "struct",
-                                       "switch", "typedef", "typeof", "union",  "volatile", "while",    "alignof", "defined", "asm",    NULL};
+static const char *const keywords[] = {
+    "auto",   "break",   "case",   "const",  "continue", "default",  "do",      "else",    "enum",   "extern",
+    "for",    "goto",    "if",     "inline", "register", "restrict", "return",  "sizeof",  "static", "struct",
+    "switch", "typedef", "typeof", "union",  "volatile", "while",    "alignof", "defined", "asm",    NULL};
 
 static void report(struct expression_reader *r, size_t offset, bool note, const char *format, va_list args)
 {
@@ -149,8 +152,10 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     if (called ? is_function(word) : name) return;
     if (among(word, types)) {
         expression_error(r, at, "'%s' is not part of expressions", word);
-        expression_note(r, at, "there are no casts: i, j and h are 64-bit integers, s and what has a fraction are doubles");
-    } else if (among(word, keywords) || strncmp(word, "__", 2) == 0 || (word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z'))
+        expression_note(r, at,
+                        "there are no casts: i, j and h are 64-bit integers, s and what has a fraction are doubles");
+    } else if (among(word, keywords) || strncmp(word, "__", 2) == 0 ||
+               (word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z'))
         expression_error(r, at, "'%s' is not part of expressions", word);
     else if (is_function(word))
         expression_error(r, at, "'%s' is a function: write %s(…)", word, word);
@@ -182,7 +187,9 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
 static size_t number_length(const char *s)
 {
     size_t n = 1;
-    while (is_letter(s[n]) || is_digit(s[n]) || s[n] == '.' || ((s[n] == '+' || s[n] == '-') && strchr("eEpP", s[n - 1]))) n++;
+    while (is_letter(s[n]) || is_digit(s[n]) || s[n] == '.' ||
+           ((s[n] == '+' || s[n] == '-') && strchr("eEpP", s[n - 1])))
+        n++;
     return n;
 }
 
@@ -214,7 +221,8 @@ static void check_number(struct expression_reader *r, size_t at, size_t length)
     }
     if (n != length || whole + fraction == 0) {
         expression_error(r, at, "'%.*s' is not a number", shown, s);
-        if (n < length && whole + fraction > 0 && is_letter(s[n])) expression_note(r, at + n, "numbers have no suffixes");
+        if (n < length && whole + fraction > 0 && is_letter(s[n]))
+            expression_note(r, at + n, "numbers have no suffixes");
         return;
     }
     if (!real && whole > 1 && s[0] == '0') {
@@ -308,7 +316,8 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     w->prefix = prefix ? w->prefix + 1 : 0;
     w->choices += *s == '?';
     if (w->prefix > EXPRESSION_MAX_DEPTH || w->choices > EXPRESSION_MAX_DEPTH) {
-        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MAX_DEPTH, w->prefix ? s : "?", w->prefix ? " before an operand" : " in one expression");
+        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MAX_DEPTH, w->prefix ? s : "?",
+                         w->prefix ? " before an operand" : " in one expression");
         return false;
     }
     w->operand = false;

@@ -1,6 +1,7 @@
-/* The folder of compiled kernels: where it is, whether it can be trusted, private folders to compile in, and a seal on each file,
-   because loading a shared object that was cut short ends a program by a signal rather than with an error.
-   What is loaded from here runs: so a folder is held open once it has been checked, and nothing in it is reached by a path or through a link. */
+/* The folder of compiled kernels: where it is, whether it can be trusted, private folders to compile in, and a seal on
+   each file, because loading a shared object that was cut short ends a program by a signal rather than with an error.
+   What is loaded from here runs: so a folder is held open once it has been checked, and nothing in it is reached by a
+   path or through a link. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -18,16 +19,20 @@ enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
-/* Why the folder, which is there, is none to take code from; NULL: it is. As ssh does with keys: whoever can write here can run what they like as us. */
+/* Why the folder, which is there, is none to take code from; NULL: it is. As ssh does with keys: whoever can write here
+   can run what they like as us. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
 {
     static const char way_on[] = "or name another place in XDG_CACHE_HOME";
-    if (S_ISLNK(info->st_mode)) return arena_printf(arena, "%s is a link, which is not followed; remove it, %s", path, way_on);
+    if (S_ISLNK(info->st_mode))
+        return arena_printf(arena, "%s is a link, which is not followed; remove it, %s", path, way_on);
     if (!S_ISDIR(info->st_mode)) return arena_printf(arena, "%s is no folder; remove it, %s", path, way_on);
     if (info->st_uid != geteuid())
-        return arena_printf(arena, "%s belongs to another user (%ld), who could put code there; remove it, %s", path, (long)info->st_uid, way_on);
+        return arena_printf(arena, "%s belongs to another user (%ld), who could put code there; remove it, %s", path,
+                            (long)info->st_uid, way_on);
     if (info->st_mode & OTHERS_WRITE)
-        return arena_printf(arena, "%s can be written to by other users, who could put code there; chmod go-w it, %s", path, way_on);
+        return arena_printf(arena, "%s can be written to by other users, who could put code there; chmod go-w it, %s",
+                            path, way_on);
     return NULL;
 }
 
@@ -71,7 +76,8 @@ static int open_own(const struct folder *f, const char *name, int flags)
     const int file = openat(f->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat info;
     if (file < 0) return -1;
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && !(info.st_mode & OTHERS_WRITE)) return file;
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && !(info.st_mode & OTHERS_WRITE))
+        return file;
     close(file);
     errno = EPERM;
     return -1;

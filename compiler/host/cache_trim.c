@@ -1,5 +1,6 @@
-/* The size of the cache: kernels, and sources that did not compile, go in the order in which they were last used. Any number of processes may do this
-   at once: one that finds nothing to load where it has just seen a kernel compiles it again. */
+/* The size of the cache: kernels, and sources that did not compile, go in the order in which they were last used. Any
+   number of processes may do this at once: one that finds nothing to load where it has just seen a kernel compiles it
+   again. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -99,7 +100,8 @@ void cache_trim(const struct folder *cache, int64_t limit)
     for (struct dirent *at; (at = readdir(folder));) {
         const char *name = at->d_name;
         if (fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        const bool kernel = S_ISREG(info.st_mode) && is_kernel(name), failed = S_ISDIR(info.st_mode) && strncmp(name, "failed-", 7) == 0;
+        const bool kernel = S_ISREG(info.st_mode) && is_kernel(name),
+                   failed = S_ISDIR(info.st_mode) && strncmp(name, "failed-", 7) == 0;
         if (S_ISDIR(info.st_mode) && strncmp(name, "attnc-", 6) == 0) remove_abandoned(fd, name, &info);
         if (!kernel && !failed) continue;
         struct entry *e = arena_alloc(arena, sizeof *e);

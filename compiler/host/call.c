@@ -18,7 +18,9 @@ static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
     for (int64_t at = 0; (dtype == ATTN_BF16 || dtype == ATTN_F16) && at < count; at += PIECE) {
         int64_t n = count - at < PIECE ? count - at : PIECE;
         attn_normal_f32(seed, attn_stream(name), (uint64_t)at, n, piece);
-        for (int64_t k = 0; k < n; k++) ((uint16_t *)(void *)data)[at + k] = dtype == ATTN_BF16 ? attn_bf16((double)piece[k]) : attn_f16((double)piece[k]);
+        for (int64_t k = 0; k < n; k++)
+            ((uint16_t *)(void *)data)[at + k] = dtype == ATTN_BF16 ? attn_bf16((double)piece[k])
+                                                                    : attn_f16((double)piece[k]);
     }
 }
 
@@ -27,12 +29,14 @@ static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
     draw(dtype, seed, name, data, (int64_t)first);
-    for (size_t done = first * size; done < bytes; done += first * size) memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
+    for (size_t done = first * size; done < bytes; done += first * size)
+        memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
 
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int role)
 {
-    double rows = (double)p->batch * (role == 1 || role == 2 ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
+    double rows = (double)p->batch *
+                  (role == 1 || role == 2 ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
     return rows * (double)(role < 2 ? kernel->head_dim : kernel->value_dim) * (double)attn_dtype_size(kernel->dtype);
 }
 
@@ -68,7 +72,8 @@ static bool make_arrays(struct call *c, uint64_t seed)
 }
 
 /* Values of a usual size: weights near 1, biases near 0, matrices that keep the size of a row; ids in runs. */
-static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed, int64_t document)
+static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed,
+                       int64_t document)
 {
     size_t count = bytes / attn_dtype_size(p->dtype);
     if (p->dtype == ATTN_I32) {
@@ -110,12 +115,15 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
 
 double call_lacks(const struct call *c)
 {
-    double bytes = (double)c->kernel->workspace(&c->problem) + (double)c->kernel->params_bytes + (double)c->kernel->params_size();
+    double bytes = (double)c->kernel->workspace(&c->problem) + (double)c->kernel->params_bytes +
+                   (double)c->kernel->params_size();
     for (int role = 0; role < ROLES; role++) {
         double array = call_array_bytes(c->kernel, &c->problem, role);
-        if (array > c->arrays->bytes[role]) bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
+        if (array > c->arrays->bytes[role])
+            bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
     }
-    for (int k = 0; k < c->kernel->params; k++) bytes += c->kernel->param[k].random ? 0 : param_bytes(&c->kernel->param[k], &c->problem);
+    for (int k = 0; k < c->kernel->params; k++)
+        bytes += c->kernel->param[k].random ? 0 : param_bytes(&c->kernel->param[k], &c->problem);
     return bytes;
 }
 
@@ -129,7 +137,8 @@ int call_prepare(struct call *c, uint64_t seed, int64_t document)
 
 int call_forward(const struct call *c)
 {
-    return c->kernel->forward(&c->problem, c->params, c->arrays->data[0], c->arrays->data[1], c->arrays->data[2], c->arrays->data[3], c->workspace);
+    return c->kernel->forward(&c->problem, c->params, c->arrays->data[0], c->arrays->data[1], c->arrays->data[2],
+                              c->arrays->data[3], c->workspace);
 }
 
 void call_release(struct call *c)

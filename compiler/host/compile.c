@@ -1,4 +1,5 @@
-/* The way from emitted C to a kernel that can be called: find the C compiler, compile in a private folder, keep the result in the cache, load it. */
+/* The way from emitted C to a kernel that can be called: find the C compiler, compile in a private folder, keep the
+   result in the cache, load it. */
 #include "code.h"
 #include "host.h"
 #include "../support/support.h"
@@ -91,7 +92,8 @@ static void split(struct arena *arena, const char *text, struct words *out)
     for (const char *at = text; at && *at;) {
         at += strspn(at, " \t\n");
         size_t length = strcspn(at, " \t\n");
-        if (length > 0 && out->count < MAX_WORDS) out->word[out->count++] = arena_printf(arena, "%.*s", (int)length, at);
+        if (length > 0 && out->count < MAX_WORDS)
+            out->word[out->count++] = arena_printf(arena, "%.*s", (int)length, at);
         at += length;
     }
 }
@@ -112,7 +114,8 @@ static const char *find_program(struct arena *arena, const char *name)
     const char *path = getenv("PATH");
     for (const char *at = path ? path : usual_path; *name;) {
         size_t length = strcspn(at, ":");
-        const char *file = length ? arena_printf(arena, "%.*s/%s", (int)length, at, name) : arena_printf(arena, "./%s", name);
+        const char *file = length ? arena_printf(arena, "%.*s/%s", (int)length, at, name)
+                                  : arena_printf(arena, "./%s", name);
         if (is_program(file)) return file;
         if (!at[length]) break;
         at += length + 1;
@@ -123,13 +126,15 @@ static const char *find_program(struct arena *arena, const char *name)
 /* $ATTNC_CC, else clang of any version, else $CC, else cc. */
 static bool find_compiler(struct job *j)
 {
-    static const char *const clangs[] = {"clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"};
+    static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
+                                         "clang-16", "clang-15", "clang-14"};
     const char *own = getenv("ATTNC_CC"), *usual = getenv("CC");
     struct words *c = &j->compiler;
     split(j->arena, own, c);
     if (c->count > 0) {
         const char *file = find_program(j->arena, c->word[0]);
-        if (!file) console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', and there is no such program", own);
+        if (!file)
+            console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', and there is no such program", own);
         c->word[0] = file;
         return file != NULL;
     }
@@ -149,7 +154,8 @@ static bool find_compiler(struct job *j)
     return false;
 }
 
-/* Runs a program to its end, gathering what it prints. Returns its wait status, or -1 with errno when it could not be run. */
+/* Runs a program to its end, gathering what it prints. Returns its wait status, or -1 with errno when it could not be
+   run. */
 static int run_program(const struct job *j, const char *const *argument, struct text *log)
 {
     int pipes[2], variables = 0, result = 0;
@@ -180,7 +186,9 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     if (!error) error = posix_spawnattr_setsigmask(&attributes, j->mask);
     if (!error) error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches the linker too */
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    if (!error) error = posix_spawn(&child, argument[0], &files, &attributes, (char *const *)(uintptr_t)argument, (char *const *)(uintptr_t)variable);
+    if (!error)
+        error = posix_spawn(&child, argument[0], &files, &attributes, (char *const *)(uintptr_t)argument,
+                            (char *const *)(uintptr_t)variable);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     close(pipes[1]);
@@ -246,7 +254,8 @@ static void add_part(struct text *key, const char *part)
 static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
-    const char *const parts[] = {ATTNC_VERSION, j->name, j->source, j->header, attnrt_header, openmp ? "openmp" : "one thread"};
+    const char *const parts[] = {ATTNC_VERSION, j->name,       j->source,
+                                 j->header,     attnrt_header, openmp ? "openmp" : "one thread"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) add_part(&key, parts[k]);
     for (int k = 0; k < j->compiler.count; k++) {
         add_part(&key, j->compiler.word[k]);
@@ -254,7 +263,8 @@ static const char *kernel_file(const struct job *j, bool openmp)
         const char *program = *j->compiler.word[k] == '-' ? NULL : find_program(j->arena, j->compiler.word[k]);
         struct stat info;
         if (program && stat(program, &info) == 0)
-            text_add(&key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+            text_add(&key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+                     info.st_mtim.tv_nsec);
     }
     for (int k = 0; k < j->flags.count; k++) add_part(&key, j->flags.word[k]);
     const char *hash = hash_text(j->arena, key.data, key.length);
@@ -262,8 +272,9 @@ static const char *kernel_file(const struct job *j, bool openmp)
     return arena_printf(j->arena, "%s-%.32s.so", j->name, hash);
 }
 
-/* NULL on success, else what is wrong. The file is found by the folder's descriptor, so that it is in the folder that was checked; by its path only where
-   there is no /proc. The loader takes files of one name for the same, and two of one kernel_file are. */
+/* NULL on success, else what is wrong. The file is found by the folder's descriptor, so that it is in the folder that
+   was checked; by its path only where there is no /proc. The loader takes files of one name for the same, and two of
+   one kernel_file are. */
 static const char *load(const struct job *j, const struct folder *folder, const char *file, struct loaded_code *out)
 {
     const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
@@ -273,7 +284,8 @@ static const char *load(const struct job *j, const struct folder *folder, const 
     const char *error = out->handle ? NULL : dlerror();
     if (error) { /* with the folder's own name in place of its descriptor's */
         const bool named = strncmp(error, path, strlen(path)) == 0;
-        return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path)) : arena_copy(j->arena, error);
+        return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path))
+                     : arena_copy(j->arena, error);
     }
     out->symbol = dlsym(out->handle, j->symbol);
     if (out->symbol) return NULL;
@@ -327,15 +339,17 @@ static bool open_build(struct job *j)
 #define PROBE "compiler-probe"
 #define OPENMP_PROBE "openmp-probe"
 
-/* Whether this compiler has an OpenMP that links, or compiles at all: asked of a program so small that only OpenMP or the compiler can be at fault, or
-   the disk. */
+/* Whether this compiler has an OpenMP that links, or compiles at all: asked of a program so small that only OpenMP or
+   the compiler can be at fault, or the disk. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
-    const char *program = openmp ? "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n"
-                                 : "#include <stdint.h>\nint attnc_probe(void);\nint attnc_probe(void) { return 0; }\n";
+    const char *program =
+        openmp ? "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n"
+               : "#include <stdint.h>\nint attnc_probe(void);\nint attnc_probe(void) { return 0; }\n";
     const char *name = openmp ? OPENMP_PROBE : PROBE;
-    bool works = put_file(j, name, ".c", program) && (compile(j, name, openmp, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
+    bool works = put_file(j, name, ".c", program) &&
+                 (compile(j, name, openmp, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
     text_free(&log);
     return works;
 }
@@ -351,26 +365,33 @@ static void keep_source(struct job *j, int status, const char *command, const st
     if (WIFSIGNALED(status) || strstr(log_text, strerror(ENOSPC))) {
         console_error(&j->console, "cannot compile '%s': %s %s", j->name, j->compiler.word[0], reason);
     } else if (!probe(j, false)) {
-        console_error(&j->console, "cannot compile '%s': %s %s, and compiles nothing else either; name another compiler in $ATTNC_CC", j->name,
-                      j->compiler.word[0], reason);
+        console_error(
+            &j->console,
+            "cannot compile '%s': %s %s, and compiles nothing else either; name another compiler in $ATTNC_CC", j->name,
+            j->compiler.word[0], reason);
     } else {
         const char *name = arena_printf(j->arena, "failed-%s", j->name), *place = j->build.path;
         static const char *const extra[] = {PROBE ".c", PROBE ".so", OPENMP_PROBE ".c", OPENMP_PROBE ".so"};
         for (size_t k = 0; k < sizeof extra / sizeof *extra; k++) unlinkat(j->build.fd, extra[k], 0);
         if (j->cache.fd >= 0) {
             remove_at(j->cache.fd, name);
-            if (renameat(j->cache.fd, folder_name(&j->build), j->cache.fd, name) == 0) place = arena_printf(j->arena, "%s/%s", j->cache.path, name);
+            if (renameat(j->cache.fd, folder_name(&j->build), j->cache.fd, name) == 0)
+                place = arena_printf(j->arena, "%s/%s", j->cache.path, name);
         }
-        console_error(&j->console, "the C that attnc emitted for '%s' does not compile: %s %s; the source is kept in %s/%s.c", j->name, j->compiler.word[0],
-                      reason, place, j->name);
+        console_error(&j->console,
+                      "the C that attnc emitted for '%s' does not compile: %s %s; the source is kept in %s/%s.c",
+                      j->name, j->compiler.word[0], reason, place, j->name);
         folder_close(&j->build);
     }
-    print_plain(stderr, arena_printf(j->arena, "%s\n%s%s", command, log_text, log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
+    print_plain(stderr, arena_printf(j->arena, "%s\n%s%s", command, log_text,
+                                     log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
 }
 
 static enum status build_and_load(struct job *j, struct loaded_code *out)
 {
-    if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) || !put_file(j, "attnrt", ".h", attnrt_header)) return STATUS_MACHINE;
+    if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) ||
+        !put_file(j, "attnrt", ".h", attnrt_header))
+        return STATUS_MACHINE;
     struct text log = {0};
     const char *command;
     int status = 0;
@@ -383,9 +404,10 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         if (status > 0 && !caught) j->openmp = probe(j, true);
     }
     if (!j->openmp && !caught) {
-        console_mention(&j->console, "note",
-                        "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",
-                        j->compiler.word[0]);
+        console_mention(
+            &j->console, "note",
+            "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",
+            j->compiler.word[0]);
         text_free(&log);
         if (load_cached(j, false, out)) return STATUS_DONE;
         if (!j->console.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
@@ -406,14 +428,21 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     }
     /* kept once it is loaded: whoever trims the cache then takes nothing from us */
     if (j->cache.fd >= 0 && (!sealed || renameat(j->build.fd, file, j->cache.fd, file) != 0))
-        console_mention(&j->console, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file, strerror(sealed ? errno : unsealed));
+        console_mention(&j->console, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file,
+                        strerror(sealed ? errno : unsealed));
     if (j->cache.fd >= 0) cache_trim(&j->cache, j->limit);
     return STATUS_DONE;
 }
 
-enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out)
+enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet,
+                      struct loaded_code *out)
 {
-    struct job job = {.arena = arena_new(), .console = {.quiet = quiet}, .name = name, .source = source, .header = header, .symbol = symbol};
+    struct job job = {.arena = arena_new(),
+                      .console = {.quiet = quiet},
+                      .name = name,
+                      .source = source,
+                      .header = header,
+                      .symbol = symbol};
     job.cache = job.build = NO_FOLDER;
     struct job *j = &job;
     enum status status = STATUS_MACHINE;
@@ -428,12 +457,15 @@ enum status code_load(const char *name, const char *source, const char *header, 
         goto done;
     }
     if (why) console_mention(&j->console, "note", "compiled kernels are not kept: %s", why);
-    if (bad) console_mention(&j->console, "note", "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken", bad);
+    if (bad)
+        console_mention(&j->console, "note", "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken",
+                        bad);
     struct guard guard;
     guard_begin(&guard);
     j->mask = &guard.mask;
     if (open_build(j)) status = build_and_load(j, out);
-    if (j->build.fd >= 0) remove_at(j->cache.fd >= 0 ? j->cache.fd : AT_FDCWD, j->cache.fd >= 0 ? folder_name(&j->build) : j->build.path);
+    if (j->build.fd >= 0)
+        remove_at(j->cache.fd >= 0 ? j->cache.fd : AT_FDCWD, j->cache.fd >= 0 ? folder_name(&j->build) : j->build.path);
     guard_end(&guard);
 done:
     folder_close(&j->build);

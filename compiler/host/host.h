@@ -13,13 +13,13 @@ void machine_close(struct machine *m);
 const char *machine_text(struct arena *arena);        /* processor, how many, largest cache: one line */
 int machine_threads(const struct machine *m);         /* OpenMP's default */
 const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
-/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, in several
-   turns, and `again` for so many seconds more; the best of all. */
+/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when
+   first asked for, in several turns, and `again` for so many seconds more; the best of all. */
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
 double machine_bandwidth(struct machine *m, int threads, double again);
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads); /* repeats_spread of its turns */
-int64_t machine_cache(void);  /* bytes of the last cache */
-int64_t machine_memory(void); /* bytes that are free */
+int64_t machine_cache(void);                                                  /* bytes of the last cache */
+int64_t machine_memory(void);                                                 /* bytes that are free */
 
 struct loaded_code {
     void *handle;
@@ -34,9 +34,11 @@ struct loaded_kernel {
     const struct attn_kernel *kernel;
 };
 /* The same with the emitted source of a kernel. */
-enum status kernel_load(const char *name, const char *source, const char *header, bool quiet, struct loaded_kernel *out);
+enum status kernel_load(const char *name, const char *source, const char *header, bool quiet,
+                        struct loaded_kernel *out);
 void kernel_unload(struct loaded_kernel *k);
-/* The threads that it runs on when it is asked for so many (0: OpenMP's default); one where it was compiled without OpenMP. */
+/* The threads that it runs on when it is asked for so many (0: OpenMP's default); one where it was compiled without
+   OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);
 
 enum { ROLES = 4 };
@@ -60,7 +62,8 @@ struct call {
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int role);
 /* Bytes that call_prepare would take beside those that are there. */
 double call_lacks(const struct call *c);
-/* Arrays, parameters and workspace for c->kernel, problem and arrays, from a seed; integer parameters number runs of `document` positions. 0, or ATTN_E... */
+/* Arrays, parameters and workspace for c->kernel, problem and arrays, from a seed; integer parameters number runs of
+   `document` positions. 0, or ATTN_E... */
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* 0, or ATTN_E... */
 int call_forward(const struct call *c);

@@ -21,7 +21,8 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MAX_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is room for */
+        double best, took[MAX_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is
+                                         room for */
         int turns;
     } measured[MAX_MEASURED];
     int count;
@@ -66,7 +67,8 @@ static int64_t number_in(const char *path, const char *key)
     return number;
 }
 
-/* What the kernel of the system says of the first core's caches; the C library asks the processor, which says of a whole socket what a guest has a part of. */
+/* What the kernel of the system says of the first core's caches; the C library asks the processor, which says of a
+   whole socket what a guest has a part of. */
 int64_t machine_cache(void)
 {
     int64_t max = 0;
@@ -98,7 +100,8 @@ const char *machine_text(struct arena *arena)
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "model name : %127[^\n]", model) == 1) break;
     if (file) fclose(file);
-    return arena_printf(arena, "%s, %ld processors, %lld KiB of cache", model, sysconf(_SC_NPROCESSORS_ONLN), (long long)(machine_cache() / 1024));
+    return arena_printf(arena, "%s, %ld processors, %lld KiB of cache", model, sysconf(_SC_NPROCESSORS_ONLN),
+                        (long long)(machine_cache() / 1024));
 }
 
 /* What the bandwidth is measured on: too large for any cache. */
@@ -132,7 +135,8 @@ static void turn(const struct machine *m, struct measured *k, struct arrays *a, 
     if (k->what != BANDWIDTH)
         rate = m->probe->peak(k->what == PEAK_F64, k->threads, seconds);
     else if (a->data)
-        rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh, seconds);
+        rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh,
+                               seconds);
     a->fresh &= k->what != BANDWIDTH;
     if (rate > k->best) k->best = rate;
     if (rate > 0 && k->turns < MAX_TURNS) k->took[k->turns++] = 1 / rate;

@@ -1,4 +1,5 @@
-/* What this machine can do, measured: compiled and loaded like a kernel (machine.c), so that its threads are those of the kernels. */
+/* What this machine can do, measured: compiled and loaded like a kernel (machine.c), so that its threads are those of
+   the kernels. */
 #include "probe.h"
 
 #ifdef _OPENMP
@@ -9,7 +10,8 @@ double attn_seconds(void); /* of the runtime, which is inside attnc */
 
 #define STEPS 1000000
 
-/* One thread's loop: CHAINS registers of WIDTH elements, which is enough to hide the latency of a multiply-add and to fill the ports. */
+/* One thread's loop: CHAINS registers of WIDTH elements, which is enough to hide the latency of a multiply-add and to
+   fill the ports. */
 #define PEAK_LOOP(NAME, TARGET, REAL, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static double NAME(void) \
     { \
@@ -57,8 +59,10 @@ struct loop {
 static struct loop widest(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) return (struct loop){"512-bit multiply-adds", {avx512_f32, avx512_f64}, 64, 12};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return (struct loop){"256-bit multiply-adds", {avx2_f32, avx2_f64}, 32, 12};
+    if (__builtin_cpu_supports("avx512f"))
+        return (struct loop){"512-bit multiply-adds", {avx512_f32, avx512_f64}, 64, 12};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (struct loop){"256-bit multiply-adds", {avx2_f32, avx2_f64}, 32, 12};
 #endif
     return (struct loop){"128-bit multiplications and additions", {plain_f32, plain_f64}, 16, PLAIN_CHAINS};
 }
@@ -77,8 +81,8 @@ static int threads(void)
 #endif
 }
 
-/* FLOPs a second, the best of what fits into `seconds`. Loops are called from the parallel region, never written inside it: the compilers outline
-   a region without its target attribute. */
+/* FLOPs a second, the best of what fits into `seconds`. Loops are called from the parallel region, never written inside
+   it: the compilers outline a region without its target attribute. */
 static double peak(int wide, int count, double seconds)
 {
     const struct loop loop = widest();
@@ -102,8 +106,8 @@ static double peak(int wide, int count, double seconds)
     return best;
 }
 
-/* Bytes a second of a = b + s * c over three arrays of n numbers, the best of what fits into `seconds`; what a cache line's write first reads is not
-   counted. */
+/* Bytes a second of a = b + s * c over three arrays of n numbers, the best of what fits into `seconds`; what a cache
+   line's write first reads is not counted. */
 static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();

@@ -41,34 +41,36 @@ static void add_wrapped(struct text *out, const char *const *words, const char *
 
 static void command_words(struct text *out, const char *between)
 {
-    for (int c = COMMAND_compile + 1; c < COMMANDS; c++) text_add(out, "%s%s", c > COMMAND_compile + 1 ? between : "", command_rows[c].name);
+    for (int c = COMMAND_compile + 1; c < COMMANDS; c++)
+        text_add(out, "%s%s", c > COMMAND_compile + 1 ? between : "", command_rows[c].name);
 }
 
 /* ---- bash ---- */
 
-static const char bash_functions[] = "# Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.\n"
-                                     "_attnc_offer()\n"
-                                     "{\n"
-                                     "    local word\n"
-                                     "    for word; do\n"
-                                     "        if [[ $word == \"$cur\"* ]]; then COMPREPLY+=(\"$lead${word:skip}\"); fi\n"
-                                     "    done\n"
-                                     "}\n"
-                                     "\n"
-                                     "_attnc_list()\n"
-                                     "{\n"
-                                     "    local before=${cur%\"${cur##*,}\"}\n"
-                                     "    _attnc_offer \"${@/#/$before}\"\n"
-                                     "}\n"
-                                     "\n"
-                                     "_attnc_files() # OPTION… of compgen\n"
-                                     "{\n"
-                                     "    local -a files\n"
-                                     "    mapfile -t files < <(compgen \"$@\" -- \"$cur\")\n"
-                                     "    compopt -o filenames 2>/dev/null\n"
-                                     "    _attnc_offer \"${files[@]}\"\n"
-                                     "}\n"
-                                     "\n";
+static const char bash_functions
+    [] = "# Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.\n"
+         "_attnc_offer()\n"
+         "{\n"
+         "    local word\n"
+         "    for word; do\n"
+         "        if [[ $word == \"$cur\"* ]]; then COMPREPLY+=(\"$lead${word:skip}\"); fi\n"
+         "    done\n"
+         "}\n"
+         "\n"
+         "_attnc_list()\n"
+         "{\n"
+         "    local before=${cur%\"${cur##*,}\"}\n"
+         "    _attnc_offer \"${@/#/$before}\"\n"
+         "}\n"
+         "\n"
+         "_attnc_files() # OPTION… of compgen\n"
+         "{\n"
+         "    local -a files\n"
+         "    mapfile -t files < <(compgen \"$@\" -- \"$cur\")\n"
+         "    compopt -o filenames 2>/dev/null\n"
+         "    _attnc_offer \"${files[@]}\"\n"
+         "}\n"
+         "\n";
 
 static void bash_value(struct text *out, const struct switch_row *row, const char *const *words)
 {
@@ -100,7 +102,8 @@ static void bash_value(struct text *out, const struct switch_row *row, const cha
 
 static void bash_command(struct text *out, int c)
 {
-    text_add(out, "    %s)\n        if [[ $cur == -* ]]; then _attnc_offer", c == COMMAND_compile ? "*" : command_rows[c].name);
+    text_add(out, "    %s)\n        if [[ $cur == -* ]]; then _attnc_offer",
+             c == COMMAND_compile ? "*" : command_rows[c].name);
     for (int k = 0; k < switch_row_count; k++)
         if (switch_rows[k].commands & 1U << c) text_add(out, " %s", switch_rows[k].name);
     switch (command_rows[c].operands) {
@@ -113,7 +116,9 @@ static void bash_command(struct text *out, int c)
         }
         text_add(out, "            _attnc_files -f -X '!*.yaml'\n            _attnc_files -d\n");
         break;
-    case OPERANDS_NAMES: text_add(out, "\n        else _attnc_offer $(command \"${words[0]}\" list 2>/dev/null | sed 's/ .*//')\n"); break;
+    case OPERANDS_NAMES:
+        text_add(out, "\n        else _attnc_offer $(command \"${words[0]}\" list 2>/dev/null | sed 's/ .*//')\n");
+        break;
     case OPERANDS_NOTHING: text_add(out, "\n"); break;
     }
     text_add(out, "        fi ;;\n");
@@ -125,19 +130,20 @@ void completions_bash(struct text *out)
     text_add(out, "# bash completion of attnc, made from the tables of the compiler.\n\n_attnc_keys=(");
     add_wrapped(out, set_words(arena), "", "    ");
     text_add(out, ")\n\n%s", bash_functions);
-    text_add(out, "_attnc()\n{\n"
-                  "    local line=${COMP_LINE:0:COMP_POINT} cur prev command= lead= skip part=${COMP_WORDS[COMP_CWORD]}\n"
-                  "    local -a words\n"
-                  "    COMPREPLY=()\n"
-                  "    read -ra words <<<\"$line\"\n"
-                  "    if [[ $line == *[[:space:]] ]]; then words+=(''); fi\n"
-                  "    cur=${words[-1]} prev=${words[-2]-}\n"
-                  "    if ((${#words[@]} > 2)); then command=${words[1]}; fi\n"
-                  "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
-                  "    if [[ $part == = ]]; then part=; fi\n"
-                  "    skip=$((${#cur} - ${#part}))\n"
-                  "    if ((skip < 0)); then lead=${part%%\"$cur\"} skip=0; fi\n"
-                  "    case $prev in\n");
+    text_add(out,
+             "_attnc()\n{\n"
+             "    local line=${COMP_LINE:0:COMP_POINT} cur prev command= lead= skip part=${COMP_WORDS[COMP_CWORD]}\n"
+             "    local -a words\n"
+             "    COMPREPLY=()\n"
+             "    read -ra words <<<\"$line\"\n"
+             "    if [[ $line == *[[:space:]] ]]; then words+=(''); fi\n"
+             "    cur=${words[-1]} prev=${words[-2]-}\n"
+             "    if ((${#words[@]} > 2)); then command=${words[1]}; fi\n"
+             "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
+             "    if [[ $part == = ]]; then part=; fi\n"
+             "    skip=$((${#cur} - ${#part}))\n"
+             "    if ((skip < 0)); then lead=${part%%\"$cur\"} skip=0; fi\n"
+             "    case $prev in\n");
     for (int k = 0; k < switch_row_count; k++)
         if (switch_rows[k].value != VALUE_NONE && switch_rows[k].value != VALUE_ATTACHED)
             bash_value(out, &switch_rows[k], value_words(arena, switch_rows[k].value));
@@ -191,10 +197,13 @@ static void zsh_command(struct text *out, struct arena *arena, int c)
 {
     text_add(out, "    %s)\n        _arguments \\\n", c == COMMAND_compile ? "*" : command_rows[c].name);
     for (int k = 0; k < switch_row_count; k++)
-        if (switch_rows[k].commands & 1U << c) zsh_option(out, &switch_rows[k], value_words(arena, switch_rows[k].value));
+        if (switch_rows[k].commands & 1U << c)
+            zsh_option(out, &switch_rows[k], value_words(arena, switch_rows[k].value));
     switch (command_rows[c].operands) {
     case OPERANDS_SPECS: text_add(out, "            '*:spec:_files -g \"*.yaml\"' ;;\n"); break;
-    case OPERANDS_NAMES: text_add(out, "            '*:spec:($(_call_program names attnc list | sed \"s/ .*//\"))' ;;\n"); break;
+    case OPERANDS_NAMES:
+        text_add(out, "            '*:spec:($(_call_program names attnc list | sed \"s/ .*//\"))' ;;\n");
+        break;
     case OPERANDS_NOTHING: text_add(out, "            && return ;;\n"); break;
     }
 }
@@ -202,7 +211,9 @@ static void zsh_command(struct text *out, struct arena *arena, int c)
 void completions_zsh(struct text *out)
 {
     struct arena *arena = arena_new();
-    text_add(out, "#compdef attnc\n# zsh completion of attnc, made from the tables of the compiler.\n\n_attnc_set() {\n    local -a keys=(");
+    text_add(
+        out,
+        "#compdef attnc\n# zsh completion of attnc, made from the tables of the compiler.\n\n_attnc_set() {\n    local -a keys=(");
     add_wrapped(out, set_words(arena), "'", "        ");
     text_add(out, "\n    )\n    compadd -S '' -a keys\n}\n\n_attnc() {\n    local -a commands=(\n");
     for (int c = COMMAND_compile + 1; c < COMMANDS; c++) {
@@ -210,9 +221,11 @@ void completions_zsh(struct text *out)
         add_quoted(out, command_rows[c].says, false);
         text_add(out, "'\n");
     }
-    text_add(out, "    )\n    local command=\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then _describe command commands; fi\n"
-                  "    if ((CURRENT > 2)) && [[ -n ${commands[(r)$words[2]:*]} ]]; then\n"
-                  "        command=$words[2]\n        shift words\n        ((CURRENT--))\n    fi\n    case $command in\n");
+    text_add(
+        out,
+        "    )\n    local command=\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then _describe command commands; fi\n"
+        "    if ((CURRENT > 2)) && [[ -n ${commands[(r)$words[2]:*]} ]]; then\n"
+        "        command=$words[2]\n        shift words\n        ((CURRENT--))\n    fi\n    case $command in\n");
     for (int c = COMMAND_compile + 1; c < COMMANDS; c++) zsh_command(out, arena, c);
     zsh_command(out, arena, COMMAND_compile);
     text_add(out, "    esac\n}\n\n_attnc \"$@\"\n");
@@ -293,6 +306,7 @@ void completions_fish(struct text *out)
     text_add(out, " -ka '(__fish_complete_suffix .yaml)'\ncomplete -c attnc");
     fish_condition(out, on_names);
     text_add(out, " -a '(attnc list 2>/dev/null | string replace -r \" .*\" \"\")'\n");
-    for (int k = 0; k < switch_row_count; k++) fish_option(out, &switch_rows[k], value_words(arena, switch_rows[k].value));
+    for (int k = 0; k < switch_row_count; k++)
+        fish_option(out, &switch_rows[k], value_words(arena, switch_rows[k].value));
     arena_free(arena);
 }

@@ -26,7 +26,8 @@ void manual_text(struct text *out, const char *s)
 
 void manual_head(struct text *out, const char *name, const char *section, const char *says)
 {
-    text_add(out, ".\\\" Made from the tables of the compiler.\n.TH %s %s \"\" \"attnc %s\"\n.SH NAME\n", name, section, ATTNC_VERSION);
+    text_add(out, ".\\\" Made from the tables of the compiler.\n.TH %s %s \"\" \"attnc %s\"\n.SH NAME\n", name, section,
+             ATTNC_VERSION);
     for (const char *c = name; *c; c++) text_add(out, *c == '-' ? "\\-" : "%c", tolower((unsigned char)*c));
     text_add(out, " \\- %s\n", says);
 }
@@ -87,12 +88,13 @@ void manual_attnc(struct text *out)
         manual_text(out, command_rows[c].synopsis);
         text_add(out, "\n");
     }
-    text_add(out,
-             ".SH DESCRIPTION\n"
-             "attnc reads a spec, a YAML file that describes one variant of attention, and writes C for it: a header, and a source that needs no more than a\n"
-             "small runtime library. The C is tiled, vectorised and threaded, picks its instruction set when it runs, and gives the same bits for any number\n"
-             "of threads. The language of specs is that of\n.BR attnc\\-spec (5).\n"
-             "What emitted C calls, and how it is called, is in\n.BR attnrt (3).\n.SH COMMANDS\n");
+    text_add(
+        out,
+        ".SH DESCRIPTION\n"
+        "attnc reads a spec, a YAML file that describes one variant of attention, and writes C for it: a header, and a source that needs no more than a\n"
+        "small runtime library. The C is tiled, vectorised and threaded, picks its instruction set when it runs, and gives the same bits for any number\n"
+        "of threads. The language of specs is that of\n.BR attnc\\-spec (5).\n"
+        "What emitted C calls, and how it is called, is in\n.BR attnrt (3).\n.SH COMMANDS\n");
     for (int c = 0; c < COMMANDS; c++) {
         text_add(out, ".TP\n");
         if (c)
@@ -107,24 +109,26 @@ void manual_attnc(struct text *out)
     }
     text_add(out, ".SH OPTIONS\n");
     for (int k = 0; k < switch_row_count; k++) add_option(out, &switch_rows[k], arena);
-    text_add(out, ".SH EXIT STATUS\n"
-                  ".TP\n.B 0\ndone\n.TP\n.B 1\nthe spec or the data is wrong\n.TP\n.B 2\nwrong usage\n.TP\n.B 3\n"
-                  "the machine failed: no compiler, no memory, no room on the disk\n"
-                  ".PP\nOutput files are written whole or not at all. Results go to standard output, everything else to standard error.\n"
-                  ".SH ENVIRONMENT\n"
-                  ".TP\n.BR ATTNC_CC \", \" CC\nthe C compiler of run, check and bench: ATTNC_CC, else clang, else CC, else cc\n"
-                  ".TP\n.B ATTNC_LIBCLANG\nthe libclang that reads expressions of specs\n"
-                  ".TP\n.B XDG_CACHE_HOME\nwhere compiled kernels are kept, in a folder attnc (default: ~/.cache); one that is a link, another user's, or\n"
-                  "open for others to write to is not used\n"
-                  ".TP\n.B ATTNC_CACHE_SIZE\nhow much is kept there, as in 500M (default: 1G); what was used least recently goes first, and 0 keeps nothing\n"
-                  ".TP\n.B NO_COLOR\nno colours unless \\-\\-color asks for them\n"
-                  ".SH EXAMPLES\n.nf\n"
-                  "attnc show polysketch_r32_local > my.yaml\n"
-                  "attnc explain my.yaml\n"
-                  "attnc check my.yaml \\-\\-set similarity.polysketch.sketch=64\n"
-                  "attnc my.yaml \\-o src \\-MD\n"
-                  "cc \\-O2 \\-fopenmp program.c src/polysketch_r32_local.c \\-Isrc \\-lattnrt \\-lm\n"
-                  ".fi\n.SH SEE ALSO\n.BR attnc\\-spec (5),\n.BR attnrt (3)\n");
+    text_add(
+        out,
+        ".SH EXIT STATUS\n"
+        ".TP\n.B 0\ndone\n.TP\n.B 1\nthe spec or the data is wrong\n.TP\n.B 2\nwrong usage\n.TP\n.B 3\n"
+        "the machine failed: no compiler, no memory, no room on the disk\n"
+        ".PP\nOutput files are written whole or not at all. Results go to standard output, everything else to standard error.\n"
+        ".SH ENVIRONMENT\n"
+        ".TP\n.BR ATTNC_CC \", \" CC\nthe C compiler of run, check and bench: ATTNC_CC, else clang, else CC, else cc\n"
+        ".TP\n.B ATTNC_LIBCLANG\nthe libclang that reads expressions of specs\n"
+        ".TP\n.B XDG_CACHE_HOME\nwhere compiled kernels are kept, in a folder attnc (default: ~/.cache); one that is a link, another user's, or\n"
+        "open for others to write to is not used\n"
+        ".TP\n.B ATTNC_CACHE_SIZE\nhow much is kept there, as in 500M (default: 1G); what was used least recently goes first, and 0 keeps nothing\n"
+        ".TP\n.B NO_COLOR\nno colours unless \\-\\-color asks for them\n"
+        ".SH EXAMPLES\n.nf\n"
+        "attnc show polysketch_r32_local > my.yaml\n"
+        "attnc explain my.yaml\n"
+        "attnc check my.yaml \\-\\-set similarity.polysketch.sketch=64\n"
+        "attnc my.yaml \\-o src \\-MD\n"
+        "cc \\-O2 \\-fopenmp program.c src/polysketch_r32_local.c \\-Isrc \\-lattnrt \\-lm\n"
+        ".fi\n.SH SEE ALSO\n.BR attnc\\-spec (5),\n.BR attnrt (3)\n");
     arena_free(arena);
 }
 
@@ -147,17 +151,18 @@ static void add_code(struct text *out, const char *line, size_t length)
 void manual_attnrt(struct text *out)
 {
     manual_head(out, "ATTNRT", "3", "what kernels made by attnc call, and what programs that call them need");
-    text_add(out,
-             ".SH SYNOPSIS\n.nf\n.B #include <attnrt.h>\n.PP\ncc \\-O2 \\-fopenmp program.c NAME.c \\-lattnrt \\-lm\n.fi\n"
-             ".SH DESCRIPTION\nA kernel NAME has a header NAME.h with these functions, of which the pointers to elements are of the spec's dtype:\n.PP\n.nf\n"
-             "size_t NAME_params_size(void);\n"
-             "int NAME_params_init(struct NAME_params *params, uint64_t seed, void *storage);\n"
-             "size_t NAME_workspace(const struct attn_problem *problem);\n"
-             "int NAME_forward(const struct attn_problem *problem, const struct NAME_params *params,\n"
-             "    const float *q, const float *k, const float *v, float *out, void *workspace);\n"
-             "extern const struct attn_kernel NAME_kernel;\n.fi\n.PP\n"
-             "They allocate nothing, keep no state, and return 0 or a negative error.\n"
-             "What they share is declared in attnrt.h, which follows.\n");
+    text_add(
+        out,
+        ".SH SYNOPSIS\n.nf\n.B #include <attnrt.h>\n.PP\ncc \\-O2 \\-fopenmp program.c NAME.c \\-lattnrt \\-lm\n.fi\n"
+        ".SH DESCRIPTION\nA kernel NAME has a header NAME.h with these functions, of which the pointers to elements are of the spec's dtype:\n.PP\n.nf\n"
+        "size_t NAME_params_size(void);\n"
+        "int NAME_params_init(struct NAME_params *params, uint64_t seed, void *storage);\n"
+        "size_t NAME_workspace(const struct attn_problem *problem);\n"
+        "int NAME_forward(const struct attn_problem *problem, const struct NAME_params *params,\n"
+        "    const float *q, const float *k, const float *v, float *out, void *workspace);\n"
+        "extern const struct attn_kernel NAME_kernel;\n.fi\n.PP\n"
+        "They allocate nothing, keep no state, and return 0 or a negative error.\n"
+        "What they share is declared in attnrt.h, which follows.\n");
     bool code = false;
     for (const char *line = attnrt_header; *line;) {
         const size_t length = strcspn(line, "\n");

@@ -124,8 +124,10 @@ static void add_choice(struct text *out, enum choice choice)
     text_add(out, "\n### `%s`\n", choice_rows[choice].heading);
     if (choice_rows[choice].says) text_add(out, "\n%s\n", choice_rows[choice].says);
     bool options = false;
-    for (int i = 0; i < option_row_count; i++) options |= option_rows[i].choice == choice && option_rows[i].payload != PAYLOAD_BARE;
-    text_add(out, options ? "\n| word | meaning | options |\n| --- | --- | --- |\n" : "\n| word | meaning |\n| --- | --- |\n");
+    for (int i = 0; i < option_row_count; i++)
+        options |= option_rows[i].choice == choice && option_rows[i].payload != PAYLOAD_BARE;
+    text_add(out, options ? "\n| word | meaning | options |\n| --- | --- | --- |\n"
+                          : "\n| word | meaning |\n| --- | --- |\n");
     for (int i = 0; i < option_row_count; i++) {
         const struct option_row *option = &option_rows[i];
         if (option->choice != choice) continue;

@@ -1,4 +1,5 @@
-/* The spec language as a JSON Schema (draft 2020-12), from the rows of spec/spec.def: what editors complete and check while a spec is written. */
+/* The spec language as a JSON Schema (draft 2020-12), from the rows of spec/spec.def: what editors complete and check
+   while a spec is written. */
 #include "manual.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -46,8 +47,8 @@ static json_t *one_key(const struct option_row *option, json_t *content)
     json_t *properties = json_object(), *required = json_array();
     json_object_set_new(properties, option->word, content);
     json_array_append_new(required, json_string(option->word));
-    return json_pack("{s:s, s:s, s:o, s:o, s:b}", "type", "object", "description", option->says, "properties", properties, "required", required,
-                     "additionalProperties", 0);
+    return json_pack("{s:s, s:s, s:o, s:o, s:b}", "type", "object", "description", option->says, "properties",
+                     properties, "required", required, "additionalProperties", 0);
 }
 
 /* Nothing where options could be: `{causal: }` is `causal`. */
@@ -58,7 +59,8 @@ static json_t *or_nothing(json_t *content)
 
 static void add_option(json_t *any, const struct option_row *option)
 {
-    const bool bare = option->payload == PAYLOAD_BARE || (option->payload == PAYLOAD_OPTIONS && !needs_options(option->group));
+    const bool bare = option->payload == PAYLOAD_BARE ||
+                      (option->payload == PAYLOAD_OPTIONS && !needs_options(option->group));
     if (bare) json_array_append_new(any, json_pack("{s:s, s:s}", "const", option->word, "description", option->says));
     json_t *content = NULL;
     switch (option->payload) {
@@ -81,7 +83,8 @@ static json_t *choice(enum choice c)
 
 static json_t *integer(const struct key_row *row)
 {
-    json_t *made = json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)row->low, "maximum", (json_int_t)row->high);
+    json_t *made = json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)row->low, "maximum",
+                             (json_int_t)row->high);
     if (row->check == CHECK_EVEN) json_object_set_new(made, "multipleOf", json_integer(2));
     if (row->check != CHECK_POWER_OF_TWO) return made;
     json_t *powers = json_array();
@@ -120,12 +123,13 @@ static json_t *knobs(const struct key_row *row, bool listed)
     json_t *properties = json_object();
     if (listed)
         json_object_set_new(properties, "from",
-                            json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)row->low, "maximum", (json_int_t)row->high,
-                                      "description", "keys that the entry holds from"));
+                            json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)row->low,
+                                      "maximum", (json_int_t)row->high, "description",
+                                      "keys that the entry holds from"));
     for (int k = 0; k < KNOBS; k++) {
         const struct knob_row *knob = &knob_table[k];
-        json_t *made = json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)knob->low, "maximum", (json_int_t)knob->high, "description",
-                                 knob->says);
+        json_t *made = json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)knob->low, "maximum",
+                                 (json_int_t)knob->high, "description", knob->says);
         if (knob->multiple > 1) json_object_set_new(made, "multipleOf", json_integer(knob->multiple));
         json_object_set_new(properties, knob->name, made);
     }
@@ -135,7 +139,8 @@ static json_t *knobs(const struct key_row *row, bool listed)
 /* One map, or a list of them, in which the first begins with the first key. */
 static json_t *schedule(const struct key_row *row)
 {
-    json_t *first = knobs(row, true), *list = json_pack("{s:s, s:i, s:i}", "type", "array", "minItems", 1, "maxItems", MAX_SCHEDULES);
+    json_t *first = knobs(row, true),
+           *list = json_pack("{s:s, s:i, s:i}", "type", "array", "minItems", 1, "maxItems", MAX_SCHEDULES);
     json_object_set_new(json_object_get(json_object_get(first, "properties"), "from"), "maximum", json_integer(1));
     json_t *other = knobs(row, true);
     json_object_set_new(other, "required", json_pack("[s]", "from"));
@@ -150,11 +155,16 @@ static json_t *value(const struct key_row *row)
     case ROW_INTEGER: return integer(row);
     case ROW_NUMBER: return number(row);
     case ROW_FLAG: return json_pack("{s:s}", "type", "boolean");
-    case ROW_SEED: return json_pack("{s:s, s:i, s:f}", "type", "integer", "minimum", 0, "exclusiveMaximum", 18446744073709551616.0);
-    case ROW_NAME: return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "^([A-Za-z]|_[a-z0-9])[A-Za-z0-9_]*$|^_$", "maxLength", 100);
+    case ROW_SEED:
+        return json_pack("{s:s, s:i, s:f}", "type", "integer", "minimum", 0, "exclusiveMaximum",
+                         18446744073709551616.0);
+    case ROW_NAME:
+        return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "^([A-Za-z]|_[a-z0-9])[A-Za-z0-9_]*$|^_$",
+                         "maxLength", 100);
     case ROW_TEXT: return json_pack("{s:s}", "type", "string");
     case ROW_EXPRESSION:
-    case ROW_CONDITION: return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
+    case ROW_CONDITION:
+        return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
     case ROW_CHOICE:
     case ROW_SWITCH:
     case ROW_SIMILARITY:
@@ -196,7 +206,8 @@ static void add_default(json_t *property, const struct key_row *row)
 static bool may_be_empty(const struct key_row *row)
 {
     return row->type == ROW_SCHEDULE ||
-           ((row->type == ROW_CHOICE || row->type == ROW_SWITCH || row->type == ROW_MASK) && row->otherwise && *row->otherwise && *row->otherwise != '(');
+           ((row->type == ROW_CHOICE || row->type == ROW_SWITCH || row->type == ROW_MASK) && row->otherwise &&
+            *row->otherwise && *row->otherwise != '(');
 }
 
 static json_t *group(enum group g)
@@ -217,7 +228,8 @@ static json_t *group(enum group g)
         json_object_set_new(made, "required", required);
     else
         json_decref(required);
-    if (takes_either(g)) json_object_set_new(made, "oneOf", json_pack("[{s:[s]}, {s:[s]}]", "required", "count", "required", "tokens"));
+    if (takes_either(g))
+        json_object_set_new(made, "oneOf", json_pack("[{s:[s]}, {s:[s]}]", "required", "count", "required", "tokens"));
     return made;
 }
 
@@ -246,9 +258,10 @@ static json_t *conflicts(void)
 
 bool spec_schema(struct text *out)
 {
-    json_t *root = json_pack("{s:s, s:s, s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title", "attnc spec", "description",
-                             "One variant of attention, which attnc compiles to C. From compiler/spec/spec.def.", "$comment",
-                             "For an editor: # yaml-language-server: $schema=attnc.schema.json");
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
+                             "attnc spec", "description",
+                             "One variant of attention, which attnc compiles to C. From compiler/spec/spec.def.",
+                             "$comment", "For an editor: # yaml-language-server: $schema=attnc.schema.json");
     json_t *spec = group(GROUP_SPEC), *defs = json_object();
     for (int c = 0; c < CHOICES; c++) json_object_set_new(defs, choice_rows[c].heading, choice((enum choice)c));
     json_object_update(root, spec);

@@ -1,5 +1,6 @@
-/* Tiles are padded to whole vectors along the lanes and get their places: a thread's own in its workspace, where tiles that are never alive at one
-   time share memory; shared ones, and those of a chunk's slot, one after the other. What one statement alone makes and uses stays in registers. */
+/* Tiles are padded to whole vectors along the lanes and get their places: a thread's own in its workspace, where tiles
+   that are never alive at one time share memory; shared ones, and those of a chunk's slot, one after the other. What
+   one statement alone makes and uses stays in registers. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -17,7 +18,8 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !stmt_reads(s, a);
     for (int k = 0; k < s->assigns; k++) {
         for (int o = 0; o < s->operands; o++)
-            if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_leaf(l->module, EXPR_OPERAND, o))) return false;
+            if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_leaf(l->module, EXPR_OPERAND, o)))
+                return false;
         if (s->assign[k].compensation == a + 1) return false;
         if (s->assign[k].to.of == a) return s->assign[k].fold == FOLD_SET;
     }
@@ -41,7 +43,8 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* A tile that one iteration of a loop leaves for the next, or for what follows the loop, is alive in all of it. `now` is the loop's first statement. */
+/* A tile that one iteration of a loop leaves for the next, or for what follows the loop, is alive in all of it. `now`
+   is the loop's first statement. */
 static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
@@ -70,11 +73,13 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
     return now;
 }
 
-/* Bytes of a tile, padded. Rows whose distance is a multiple of many cache lines would share few of the sets of the L1 cache, so they get a gap of one. */
+/* Bytes of a tile, padded. Rows whose distance is a multiple of many cache lines would share few of the sets of the L1
+   cache, so they get a gap of one. */
 static int64_t pad(const struct compilation *c, struct array *array)
 {
     enum { LINE = 64, FAR = 8 * LINE };
-    int64_t element = dtype_bytes(array->dtype), lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype));
+    int64_t element = dtype_bytes(array->dtype),
+            lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype));
     if (array->paired) array->extent[0] += array->extent[0] % 2;
     if (array->rank > 0) {
         int64_t *row = &array->extent[array->rank - 1];
@@ -92,7 +97,9 @@ static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
         moved = false;
         for (int b = 0; b < x->l->arrays; b++) {
             const struct array *other = &x->l->array[b];
-            if (b == a || !has_place(x->l, b) || other->offset < 0 || x->last[b] < x->first[a] || x->last[a] < x->first[b]) continue;
+            if (b == a || !has_place(x->l, b) || other->offset < 0 || x->last[b] < x->first[a] ||
+                x->last[a] < x->first[b])
+                continue;
             if (other->offset + bytes[b] <= offset || offset + bytes[a] <= other->offset) continue;
             offset = other->offset + bytes[b];
             moved = true;

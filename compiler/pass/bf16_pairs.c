@@ -1,9 +1,12 @@
-/* Where the target multiplies pairs of bf16 and adds in f32, products whose error that does not change become such products:
-   - those of two inputs as they are stored: a product of two bf16 is exact in f32, so nothing but the order of the sum is new;
-   - those of weights that are nowhere negative with values as they are stored: rounding a weight moves it by up to 2^-8 of itself, and so a row by up to 2^-8
-     of its scale, which is what storing the row may move it by, too. The sum of the weights, by which the row is divided, is that of those not rounded.
-   What has been computed from the inputs (scaled, normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would
-   be off by 2^-8 before it is raised to a power or exponentiated. */
+/* Where the target multiplies pairs of bf16 and adds in f32, products whose error that does not change become such
+   products:
+   - those of two inputs as they are stored: a product of two bf16 is exact in f32, so nothing but the order of the sum
+   is new;
+   - those of weights that are nowhere negative with values as they are stored: rounding a weight moves it by up to 2^-8
+   of itself, and so a row by up to 2^-8 of its scale, which is what storing the row may move it by, too. The sum of the
+   weights, by which the row is divided, is that of those not rounded. What has been computed from the inputs (scaled,
+   normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would be off by
+   2^-8 before it is raised to a power or exponentiated. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -27,7 +30,8 @@ static bool never_negative(const struct stmt *s, const struct expr *e, const str
 {
     switch ((int)e->op) {
     case EXPR_OPERAND: return self && ref_equal(&s->operand[e->integer], self);
-    case EXPR_MUL: return e->arg[0] == e->arg[1] || (never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self));
+    case EXPR_MUL:
+        return e->arg[0] == e->arg[1] || (never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self));
     case EXPR_ADD:
     case EXPR_DIV: return never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self);
     case EXPR_SELECT: return never_negative(s, e->arg[1], self) && never_negative(s, e->arg[2], self);
@@ -43,7 +47,8 @@ static bool holds_weights(const struct stmt *s, const struct stmt *end, const st
         for (int k = 0; k < s->assigns; k++) {
             const struct assign *a = &s->assign[k];
             if (a->to.of != tile->of) continue;
-            holds = s->op == LOOPS_MAP && a->fold == FOLD_SET && ref_equal(&a->to, tile) && never_negative(s, a->expr, holds ? tile : NULL);
+            holds = s->op == LOOPS_MAP && a->fold == FOLD_SET && ref_equal(&a->to, tile) &&
+                    never_negative(s, a->expr, holds ? tile : NULL);
         }
         if (s->body && stmt_touches(s, tile->of)) holds = false;
     }
@@ -69,18 +74,25 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
     return step;
 }
 
-/* The constant that the next statement multiplies each element of the product by, which nothing else reads, is the product's own matter. */
+/* The constant that the next statement multiplies each element of the product by, which nothing else reads, is the
+   product's own matter. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;
     int made = dot->assign[0].to.of;
-    if (!map || map->op != LOOPS_MAP || map->assigns != 1 || map->operands != 1 || map->rank != 2 || dot->assign[0].fold != FOLD_SET) return;
+    if (!map || map->op != LOOPS_MAP || map->assigns != 1 || map->operands != 1 || map->rank != 2 ||
+        dot->assign[0].fold != FOLD_SET)
+        return;
     const struct expr *e = map->assign[0].expr;
-    bool product = map->assign[0].fold == FOLD_SET && e->op == EXPR_MUL && e->arg[0]->op == EXPR_OPERAND && e->arg[1]->op == EXPR_REAL;
-    bool all = map->axes[0] == dot->axes[0] && map->axes[1] == dot->axes[1] && ref_equal(&map->operand[0], &dot->assign[0].to);
+    bool product = map->assign[0].fold == FOLD_SET && e->op == EXPR_MUL && e->arg[0]->op == EXPR_OPERAND &&
+                   e->arg[1]->op == EXPR_REAL;
+    bool all = map->axes[0] == dot->axes[0] && map->axes[1] == dot->axes[1] &&
+               ref_equal(&map->operand[0], &dot->assign[0].to);
     struct ref there = map->assign[0].to;
     there.of = made;
-    if (!product || !all || !ref_equal(&there, &dot->assign[0].to) || e->arg[1]->real == 0 || stmts_touching(l->body, made) != 2) return;
+    if (!product || !all || !ref_equal(&there, &dot->assign[0].to) || e->arg[1]->real == 0 ||
+        stmts_touching(l->body, made) != 2)
+        return;
     dot->times = e->arg[1]->real;
     dot->assign[0].to = map->assign[0].to;
     dot->next = map->next;
@@ -106,7 +118,8 @@ static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, s
     const struct ref row = dot->operand[0], weights = dot->operand[1];
     const struct array *tile = &l->array[weights.of];
     if (!stored_along(l, &row, dot->axes[0]) || !step_of(loops, depth, dot->axis)) return false;
-    if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis) return false;
+    if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis)
+        return false;
     if (!holds_weights(body, dot, &weights)) return false;
     struct array pairs = *tile;
     pairs.name = loops_unused_name(l, "weight_pairs");
@@ -135,7 +148,8 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
             loops[depth] = s;
             walk(l, &s->body, loops, depth + 1);
         }
-        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth) && pair_weights(l, *body, at, loops, depth)) at = &(*at)->next;
+        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth) && pair_weights(l, *body, at, loops, depth))
+            at = &(*at)->next;
     }
 }
 

@@ -1,5 +1,6 @@
-/* A loop whose body does nothing outside a region of (i, j) runs only over the j that the region can reach from the current range of i, leaves out the
-   tiles in which the ids that the region reads have nothing in common, and makes its tests only in tiles that are not wholly inside. */
+/* A loop whose body does nothing outside a region of (i, j) runs only over the j that the region can reach from the
+   current range of i, leaves out the tiles in which the ids that the region reads have nothing in common, and makes its
+   tests only in tiles that are not wholly inside. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -30,8 +31,8 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     s->range = kept;
 }
 
-/* Puts every statement that does nothing inside the region under the condition that the tile is not wholly inside; products over the region ask no more
-   often. */
+/* Puts every statement that does nothing inside the region under the condition that the tile is not wholly inside;
+   products over the region ask no more often. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
 {
     for (; *at; at = &(*at)->next) {
@@ -43,8 +44,8 @@ static void guard(struct loops *l, struct stmt **at, const struct expr *region, 
         }
         if (s->op != LOOPS_MAP || s->assigns != 1) continue;
         const struct expr *e = s->assign[0].expr;
-        bool masks = e->op == EXPR_SELECT && e->arg[0] == region && e->arg[1]->op == EXPR_OPERAND && s->assign[0].fold == FOLD_SET &&
-                     ref_equal(&s->assign[0].to, &s->operand[e->arg[1]->integer]);
+        bool masks = e->op == EXPR_SELECT && e->arg[0] == region && e->arg[1]->op == EXPR_OPERAND &&
+                     s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, &s->operand[e->arg[1]->integer]);
         if (!masks) continue;
         struct stmt *test = stmt_new(l, LOOPS_IF);
         *test = *condition;
@@ -74,7 +75,8 @@ static void limit(struct loops *l, struct stmt *s)
     if (plain(&inside)) {
         const struct expr *lo = expr_leaf(m, EXPR_LO, s->axis), *hi = expr_leaf(m, EXPR_HI, s->axis), *partial = NULL;
         if (inside.range[0].from) partial = expr_make(m, EXPR_LT, lo, inside.range[0].from, NULL);
-        if (inside.range[0].to) partial = combine(m, EXPR_OR, partial, expr_make(m, EXPR_LT, inside.range[0].to, hi, NULL));
+        if (inside.range[0].to)
+            partial = combine(m, EXPR_OR, partial, expr_make(m, EXPR_LT, inside.range[0].to, hi, NULL));
         condition->where = partial;
     } else if (inside.count > 0)
         set_ranges(l, condition, &inside);

@@ -1,11 +1,13 @@
-/* What an exponent has of positions alone, as a slope times a distance, may be large while it differs little between the keys of a row: stored with
-   the rest of the exponent it would round that off. It stays out of what is stored, meets the maximum, with which it cancels, and then the rest. */
+/* What an exponent has of positions alone, as a slope times a distance, may be large while it differs little between
+   the keys of a row: stored with the rest of the exponent it would round that off. It stays out of what is stored,
+   meets the maximum, with which it cancels, and then the rest. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <math.h>
 
-/* Whether e changes from point to point of the nest with no element, so cheaply that it may be computed twice, and so little that no sum overflows. */
+/* Whether e changes from point to point of the nest with no element, so cheaply that it may be computed twice, and so
+   little that no sum overflows. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
     if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
@@ -25,7 +27,8 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
 }
 
 /* Adds +-e to two sums, term by term: what follows positions alone, and the rest. NULL is an empty sum. */
-static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative, const struct expr **positions, const struct expr **rest)
+static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
+                  const struct expr **positions, const struct expr **rest)
 {
     bool changes = false;
     if (of_positions(s, e, &changes) && changes)
@@ -46,7 +49,8 @@ static int operand_of(const struct stmt *s, const struct ref *to)
 }
 
 /* e with `positions` added to `leaf` wherever it is used: to what is subtracted from it first. */
-static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf, const struct expr *positions)
+static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf,
+                                         const struct expr *positions)
 {
     if (e == leaf) return expr_make(m, EXPR_ADD, leaf, positions, NULL);
     if (!expr_uses(e, leaf)) return e;
@@ -63,8 +67,9 @@ static bool masks(const struct stmt *s, const struct ref *tile)
     if (s->op == LOOPS_IF) return s->body && !s->body->next && masks(s->body, tile);
     const struct expr *e = s->assign[0].expr;
     int own = operand_of(s, tile);
-    return s->op == LOOPS_MAP && s->assigns == 1 && s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, tile) && e->op == EXPR_SELECT && own >= 0 &&
-           e->arg[1]->op == EXPR_OPERAND && e->arg[1]->integer == own && e->arg[2]->op == EXPR_REAL && isinf(e->arg[2]->real) &&
+    return s->op == LOOPS_MAP && s->assigns == 1 && s->assign[0].fold == FOLD_SET &&
+           ref_equal(&s->assign[0].to, tile) && e->op == EXPR_SELECT && own >= 0 && e->arg[1]->op == EXPR_OPERAND &&
+           e->arg[1]->integer == own && e->arg[2]->op == EXPR_REAL && isinf(e->arg[2]->real) &&
            !expr_uses(e->arg[0], e->arg[1]);
 }
 
@@ -72,7 +77,8 @@ static bool masks(const struct stmt *s, const struct ref *tile)
 static bool takes_maximum(const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
-    return s->assigns == 1 && s->assign[0].fold == FOLD_MAX && own >= 0 && s->assign[0].expr->op == EXPR_OPERAND && s->assign[0].expr->integer == own;
+    return s->assigns == 1 && s->assign[0].fold == FOLD_MAX && own >= 0 && s->assign[0].expr->op == EXPR_OPERAND &&
+           s->assign[0].expr->integer == own;
 }
 
 /* Whether s begins by putting into the tile something of the tile less something else. */
@@ -110,7 +116,9 @@ static bool cancel(struct loops *l, struct stmt **at)
     for (struct stmt *t = s->next; users > 0; t = t->next) {
         if (!stmt_touches(t, tile.of)) continue;
         users--;
-        if (!masks(t, &tile)) t->assign[0].expr = with_positions(m, t->assign[0].expr, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)), positions);
+        if (!masks(t, &tile))
+            t->assign[0].expr = with_positions(m, t->assign[0].expr, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)),
+                                               positions);
     }
     a->expr = rest;
     if (own < 0 || rest != expr_leaf(m, EXPR_OPERAND, own)) return false;

@@ -1,8 +1,9 @@
-/* Reverse mode on the graph: the gradient by every value, from the output back to the inputs and the learned parameters, by one rule for each operation.
-   A gradient is kept as terms: a value, a region outside of which it is 0, and a value that it is still to be divided by. So the region of the sums over
-   keys becomes, unchanged, that of the sums over queries; and what a row is divided by joins the exponentials of its weights, or else the row of `dout`.
-   The program that comes out computes the weights again, tile by tile; it is given the output, `out`, whose products with `dout` are what the sum of a
-   row's weights needs. */
+/* Reverse mode on the graph: the gradient by every value, from the output back to the inputs and the learned
+   parameters, by one rule for each operation. A gradient is kept as terms: a value, a region outside of which it is 0,
+   and a value that it is still to be divided by. So the region of the sums over keys becomes, unchanged, that of the
+   sums over queries; and what a row is divided by joins the exponentials of its weights, or else the row of `dout`. The
+   program that comes out computes the weights again, tile by tile; it is given the output, `out`, whose products with
+   `dout` are what the sum of a row's weights needs. */
 #include "differentiate.h"
 #include "pass.h"
 #include "../schedule/schedule.h"
@@ -52,7 +53,8 @@ static int find_named(const struct reversal *x, const char *name)
     return -1;
 }
 
-/* The outputs: the gradients by the inputs and the learned parameters, as the program had them before the first pass, 0 where nothing depends on one. */
+/* The outputs: the gradients by the inputs and the learned parameters, as the program had them before the first pass, 0
+   where nothing depends on one. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;
@@ -64,7 +66,8 @@ static void output_gradients(struct reversal *x)
         if (!has_gradient(&like)) continue;
         const int v = find_named(x, like.name);
         struct value map = graph_value(GRAPH_MAP, like.rank, like.axes);
-        for (int k = 0; k < like.rank; k++) map.axes[k] = module_find_axis(x->m, source->module->axis[like.axes[k]].name);
+        for (int k = 0; k < like.rank; k++)
+            map.axes[k] = module_find_axis(x->m, source->module->axis[like.axes[k]].name);
         map.expr = expr_real(x->m, 0);
         if (v >= 0 && x->of[v].terms) {
             struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
@@ -80,7 +83,13 @@ void pass_differentiate(struct compilation *c)
 {
     if (!c->backward) return;
     struct graph *g = c->graph;
-    struct reversal reversal = {.c = c, .g = g, .m = g->module, .forward = g->values, .out = g->output[0].value, .out_name = g->output[0].name}, *x = &reversal;
+    struct reversal reversal = {.c = c,
+                                .g = g,
+                                .m = g->module,
+                                .forward = g->values,
+                                .out = g->output[0].value,
+                                .out_name = g->output[0].name},
+                    *x = &reversal;
     x->active = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->active);
     x->of = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->of);
     find_active(x);

@@ -7,7 +7,7 @@
 /* A part of the gradient by a value: a value over some of its axes, the same along the others. */
 struct gradient_term {
     int value;
-    int by;                   /* a value over fewer axes that it has to be divided by, and where that is 0 the term is 0; -1: none */
+    int by; /* a value over fewer axes that it has to be divided by, and where that is 0 the term is 0; -1: none */
     const struct expr *where; /* outside of this region the term is 0; NULL: it is everywhere */
 };
 
@@ -21,10 +21,10 @@ struct reversal {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int forward;        /* values of the graph that is differentiated; those of the gradients come after */
+    int forward;                    /* values of the graph that is differentiated; those of the gradients come after */
     int out, given_out, given_dout; /* its output; the inputs that repeat it, and are its gradient */
     const char *out_name;
-    bool *active;       /* by value: an input or a learned parameter moves it */
+    bool *active; /* by value: an input or a learned parameter moves it */
     struct {
         int terms, term_capacity, gathers;
         struct gradient_term *term;
@@ -63,11 +63,13 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t);
 
-/* The terms e of a map in the making, for every point of `axes` in the region, which r reads at computed places: as terms that it reads along an axis
-   (differentiate_gather.c). */
-const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r, uint32_t *axes, const struct expr **where);
+/* The terms e of a map in the making, for every point of `axes` in the region, which r reads at computed places: as
+   terms that it reads along an axis (differentiate_gather.c). */
+const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
+                                    uint32_t *axes, const struct expr **where);
 
-/* An exponential that a sum of a row divides (differentiate_weight.c): exp(x) / sum becomes exp(x - log(sum)), which cannot overflow. */
+/* An exponential that a sum of a row divides (differentiate_weight.c): exp(x) / sum becomes exp(x - log(sum)), which
+   cannot overflow. */
 struct normalised {
     const struct expr *exponential; /* the factor of the weight, as it is there; NULL: this is no such weight */
     int factor, weight;             /* values: that factor and the weight, both divided */

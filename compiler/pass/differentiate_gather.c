@@ -1,14 +1,15 @@
-/* Values that are read at computed places along a constant axis, as the features of a power read the rows that they are products of: feature f reads
-   element s(f). The gradient by element d is the sum over the features with s(f) = d. The subscripts that features are written with are solved for f: as
-   f = g(d, t), with an axis t for what is free; so each feature is still met once. What has no solution is met for every d, in the region s(f) = d. */
+/* Values that are read at computed places along a constant axis, as the features of a power read the rows that they are
+   products of: feature f reads element s(f). The gradient by element d is the sum over the features with s(f) = d. The
+   subscripts that features are written with are solved for f: as f = g(d, t), with an axis t for what is free; so each
+   feature is still met once. What has no solution is met for every d, in the region s(f) = d. */
 #include "differentiate.h"
 
 enum { MAX_FREE = 4, MAX_KNOWN = 3 * MAX_FREE };
 
 struct solution {
     struct reversal *x;
-    int axis;        /* f */
-    uint32_t taken;  /* axes that may not be used for what is free */
+    int axis;       /* f */
+    uint32_t taken; /* axes that may not be used for what is free */
     int free, of[MAX_FREE];
     const struct expr *valid; /* NULL: everywhere */
     int known;                /* quotients and remainders of f, and what they are in terms of d and t */
@@ -68,7 +69,8 @@ static void require_below(struct solution *s, const struct expr *value, int64_t 
     s->valid = s->valid ? make(s, EXPR_AND, s->valid, inside) : inside;
 }
 
-static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by, const struct expr *to)
+static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
+                 const struct expr *to)
 {
     s->from[s->known] = make(s, op, u, by);
     s->to[s->known++] = to;
@@ -96,8 +98,8 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         break;
     case EXPR_MOD: {
         if (count <= 0) return NULL;
-        bool turned = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV && u->arg[0]->arg[0] == u->arg[1]->arg[0] &&
-                      u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
+        bool turned = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV &&
+                      u->arg[0]->arg[0] == u->arg[1]->arg[0] && u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
         if (turned) u = u->arg[0]->arg[0];
         range = range_of(s, u);
         t = free_index(s, (range + count - 1) / count);
@@ -126,8 +128,8 @@ static bool vanishes(const struct solution *s, const struct expr *e, const int64
     case EXPR_ADD:
     case EXPR_SUB: return vanishes(s, e->arg[0], index) && vanishes(s, e->arg[1], index);
     case EXPR_SELECT:
-        if (expr_axes(e->arg[0]) == UINT32_C(1) << s->axis && !expr_has(e->arg[0], EXPR_OPERAND) && !expr_has(e->arg[0], EXPR_SIZE) &&
-            !expr_reads_ids(e->arg[0]))
+        if (expr_axes(e->arg[0]) == UINT32_C(1) << s->axis && !expr_has(e->arg[0], EXPR_OPERAND) &&
+            !expr_has(e->arg[0], EXPR_SIZE) && !expr_reads_ids(e->arg[0]))
             return vanishes(s, e->arg[at(e->arg[0], index) ? 1 : 2], index);
         return vanishes(s, e->arg[1], index) && vanishes(s, e->arg[2], index);
     default: return false;
@@ -135,7 +137,8 @@ static bool vanishes(const struct solution *s, const struct expr *e, const int64
 }
 
 /* Whether f = g(d, t) meets every f at which e does not vanish once, and for the right d. */
-static bool is_solution(const struct solution *s, const struct expr *sub, const struct expr *f, int target, const struct expr *e)
+static bool is_solution(const struct solution *s, const struct expr *sub, const struct expr *f, int target,
+                        const struct expr *e)
 {
     const struct module *m = s->x->m;
     int64_t index[MAX_AXES] = {0}, extent = m->axis[s->axis].extent, points = m->axis[target].extent;
@@ -167,7 +170,9 @@ static bool is_solution(const struct solution *s, const struct expr *sub, const 
 /* The axis f of a subscript that is computed from it alone, or -1. */
 static int computed_from(const struct reversal *x, const struct expr *sub)
 {
-    if (sub->op == EXPR_INDEX || sub->op == EXPR_INT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub) || expr_has(sub, EXPR_DRAWN)) return -1;
+    if (sub->op == EXPR_INDEX || sub->op == EXPR_INT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub) ||
+        expr_has(sub, EXPR_DRAWN))
+        return -1;
     for (int a = 0; a < x->m->axes; a++)
         if (expr_axes(sub) == UINT32_C(1) << a && x->m->axis[a].source == SIZE_CONSTANT) return a;
     return -1;
@@ -180,7 +185,9 @@ static int outcome(const struct module *m, const struct expr *c)
     int64_t index[MAX_AXES] = {0}, points = 1;
     uint32_t axes = expr_axes(c);
     int found = -1;
-    if (c->type == TYPE_REAL || expr_has(c, EXPR_OPERAND) || expr_has(c, EXPR_SIZE) || expr_has(c, EXPR_DRAWN) || expr_reads_ids(c)) return -1;
+    if (c->type == TYPE_REAL || expr_has(c, EXPR_OPERAND) || expr_has(c, EXPR_SIZE) || expr_has(c, EXPR_DRAWN) ||
+        expr_reads_ids(c))
+        return -1;
     for (int a = 0; a < m->axes; a++) {
         if (!(axes >> a & 1)) continue;
         if (m->axis[a].source != SIZE_CONSTANT || (points *= m->axis[a].extent) > MAX_POINTS) return -1;
@@ -220,7 +227,8 @@ static const struct expr *substitute(const struct solution *s, const struct expr
     return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
 }
 
-const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r, uint32_t *axes, const struct expr **where)
+const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
+                                    uint32_t *axes, const struct expr **where)
 {
     for (int s = 0; s < r->rank; s++) {
         int f = computed_from(x, r->sub[s]), target = x->g->value[r->of].axes[s];
@@ -233,7 +241,8 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
         if (try.taken >> target & 1) target = spare_axis(&try, x->m->axis[target].extent);
         if (target < 0) return e;
         try.taken |= UINT32_C(1) << target;
-        const struct expr *index = expr_leaf(x->m, EXPR_INDEX, target), *sub = r->sub[s], *found = solve(&try, sub, index);
+        const struct expr *index = expr_leaf(x->m, EXPR_INDEX, target), *sub = r->sub[s],
+                          *found = solve(&try, sub, index);
         r->sub[s] = index;
         *axes |= UINT32_C(1) << target;
         if (!found || !is_solution(&try, sub, found, target, e)) {
@@ -242,9 +251,12 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
             map->axes[map->rank++] = target;
             continue;
         }
-        const struct expr *inside = !try.valid ? found : expr_make(x->m, EXPR_MIN, found, expr_int(x->m, x->m->axis[f].extent - 1), NULL);
+        const struct expr *inside = !try.valid ? found
+                                               : expr_make(x->m, EXPR_MIN, found,
+                                                           expr_int(x->m, x->m->axis[f].extent - 1), NULL);
         for (int k = 0; k < map->operands; k++)
-            for (int a = 0; a < map->operand[k].rank; a++) map->operand[k].sub[a] = substitute(&try, map->operand[k].sub[a], inside);
+            for (int a = 0; a < map->operand[k].rank; a++)
+                map->operand[k].sub[a] = substitute(&try, map->operand[k].sub[a], inside);
         e = substitute(&try, e, inside);
         if (try.valid) e = settled(x->m, expr_make(x->m, EXPR_SELECT, try.valid, e, expr_real(x->m, 0)));
         int rank = 0;

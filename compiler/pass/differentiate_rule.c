@@ -1,4 +1,5 @@
-/* The rules of reverse mode: from the gradient by a value to those by its operands, and how terms of a gradient are added and given on. */
+/* The rules of reverse mode: from the gradient by a value to those by its operands, and how terms of a gradient are
+   added and given on. */
 #include "differentiate.h"
 
 #include <math.h>
@@ -38,9 +39,11 @@ static const struct expr *where_not_zero(struct reversal *x, const struct expr *
 struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t)
 {
     if (t.by < 0) return t;
-    struct value inverse = map_over(x, t.by, reversal_axes(x, t.by)), product = map_over(x, t.value, reversal_axes(x, t.value) | reversal_axes(x, t.by));
+    struct value inverse = map_over(x, t.by, reversal_axes(x, t.by)),
+                 product = map_over(x, t.value, reversal_axes(x, t.value) | reversal_axes(x, t.by));
     const struct expr *by = reversal_value(x, &inverse, t.by);
-    int factor = reversal_map(x, &inverse, where_not_zero(x, by, expr_make(x->m, EXPR_DIV, expr_real(x->m, 1), by, NULL)));
+    int factor = reversal_map(x, &inverse,
+                              where_not_zero(x, by, expr_make(x->m, EXPR_DIV, expr_real(x->m, 1), by, NULL)));
     const struct expr *a = reversal_value(x, &product, t.value), *b = reversal_value(x, &product, factor);
     return (struct gradient_term){reversal_map(x, &product, times(x, a, b)), -1, t.where};
 }
@@ -51,7 +54,8 @@ static struct gradient_term selected(struct reversal *x, struct gradient_term t)
     if (!t.where) return t;
     struct value map = map_over(x, t.value, reversal_axes(x, t.value) | expr_axes(t.where));
     const struct expr *e = reversal_value(x, &map, t.value);
-    return (struct gradient_term){reversal_map(x, &map, expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0))), t.by, NULL};
+    return (struct gradient_term){reversal_map(x, &map, expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0))),
+                                  t.by, NULL};
 }
 
 void reversal_give(struct reversal *x, int v, struct gradient_term t)
@@ -85,7 +89,8 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
     for (int k = 1; k < terms;) {
         struct value map = map_over(x, v, reversal_axes(x, v));
         const struct expr *e = reversal_value(x, &map, sum.value);
-        for (; k < terms && map.operands < MAX_OPERANDS; k++) e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &map, term[k].value), NULL);
+        for (; k < terms && map.operands < MAX_OPERANDS; k++)
+            e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &map, term[k].value), NULL);
         sum.value = reversal_map(x, &map, e);
     }
     return sum;
@@ -95,8 +100,8 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
 
 /* How the subscripts of a reference run along the value. */
 struct reading {
-    bool own;      /* each along its own axis */
-    uint32_t kept; /* the axes that they run along */
+    bool own;           /* each along its own axis */
+    uint32_t kept;      /* the axes that they run along */
     int axis[MAX_RANK]; /* of each subscript; -1: a constant */
 };
 
@@ -105,7 +110,9 @@ static int swapped_axis(const struct reversal *x, const struct expr *sub)
 {
     uint32_t bits = expr_axes(sub);
     for (int a = 0; a < x->m->axes; a++) {
-        if (bits != UINT32_C(1) << a || x->m->axis[a].source != SIZE_CONSTANT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub)) continue;
+        if (bits != UINT32_C(1) << a || x->m->axis[a].source != SIZE_CONSTANT || expr_has(sub, EXPR_SIZE) ||
+            expr_reads_ids(sub))
+            continue;
         int64_t index[MAX_AXES] = {0}, extent = x->m->axis[a].extent, k = 0;
         const struct environment env = {.index = index};
         for (; k < extent; k++) {
@@ -132,7 +139,8 @@ static struct reading reading_of(struct reversal *x, const struct ref *r)
         int axis = ref_axis(r, s);
         out.own &= axis == x->g->value[r->of].axes[s];
         if (axis < 0) axis = swapped_axis(x, r->sub[s]);
-        if ((axis < 0 && r->sub[s]->op != EXPR_INT) || (axis >= 0 && (out.kept >> axis & 1))) reversal_fail(x, "a value that is read at computed places");
+        if ((axis < 0 && r->sub[s]->op != EXPR_INT) || (axis >= 0 && (out.kept >> axis & 1)))
+            reversal_fail(x, "a value that is read at computed places");
         if (axis >= 0) out.kept |= UINT32_C(1) << axis;
         out.axis[s] = axis;
     }
@@ -155,7 +163,8 @@ static void give_back(struct reversal *x, const struct ref *r, const struct read
         const struct expr *index = expr_leaf(x->m, EXPR_INDEX, v->axes[s]);
         if (how->axis[s] < 0) at = both(x, at, expr_make(x->m, EXPR_EQ, index, r->sub[s], NULL));
         for (int k = 0; k < read.rank; k++)
-            if (x->g->value[t.value].axes[k] == how->axis[s]) read.sub[k] = expr_replace(x->m, r->sub[s], expr_leaf(x->m, EXPR_INDEX, how->axis[s]), index);
+            if (x->g->value[t.value].axes[k] == how->axis[s])
+                read.sub[k] = expr_replace(x->m, r->sub[s], expr_leaf(x->m, EXPR_INDEX, how->axis[s]), index);
     }
     const struct expr *e = reversal_operand(x, &map, read);
     if (at) e = expr_make(x->m, EXPR_SELECT, at, e, expr_real(x->m, 0));
@@ -177,8 +186,10 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
-/* The terms e of a map in the making, for every point of `axes`, go to the value that is read by r: summed over the axes that it lacks. */
-static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from, int by, const struct expr *where)
+/* The terms e of a map in the making, for every point of `axes`, go to the value that is read by r: summed over the
+   axes that it lacks. */
+static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
+                    int by, const struct expr *where)
 {
     struct ref read = *from, *r = &read;
     if (swapped(x, r) < 0) e = reversal_scatter(x, map, e, r, &axes, &where);
@@ -202,7 +213,8 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
 /* ---- the rules ---- */
 
 /* The value of a map in place of its expression: in the branch that a select takes, the map is that branch. */
-static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e, const struct expr *own)
+static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e,
+                                         const struct expr *own)
 {
     if (e->op != EXPR_SELECT) return expr_arity(e->op) ? expr_replace(x->m, derivative, e, own) : derivative;
     if (derivative->op != EXPR_SELECT || derivative->arg[0] != e->arg[0]) return derivative;
@@ -211,12 +223,17 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
 }
 
 /* Takes off a derivative what it divides by where that is not 0, if it has fewer axes than the map. */
-static const struct expr *without_divisor(const struct reversal *x, const struct value *v, const struct expr *derivative, const struct expr **divisor)
+static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
+                                          const struct expr *derivative, const struct expr **divisor)
 {
     const struct expr *c = derivative->arg[0], *e = derivative->arg[2];
     *divisor = NULL;
-    if (derivative->op != EXPR_SELECT || c->op != EXPR_EQ || !expr_is_real(c->arg[1], 0) || !expr_is_real(derivative->arg[1], 0)) return derivative;
-    if (e->op != EXPR_DIV || e->arg[1] != c->arg[0] || reversal_axes_within(x, v, c->arg[0]) == reversal_bits(v->rank, v->axes)) return derivative;
+    if (derivative->op != EXPR_SELECT || c->op != EXPR_EQ || !expr_is_real(c->arg[1], 0) ||
+        !expr_is_real(derivative->arg[1], 0))
+        return derivative;
+    if (e->op != EXPR_DIV || e->arg[1] != c->arg[0] ||
+        reversal_axes_within(x, v, c->arg[0]) == reversal_bits(v->rank, v->axes))
+        return derivative;
     *divisor = c->arg[0];
     return e->arg[0];
 }
@@ -248,7 +265,8 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
             struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
             if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer])) by = reversal_map(x, &row, divisor);
         }
-        deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), reversal_bits(v.rank, v.axes), &v.operand[k], by, t.where);
+        deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), reversal_bits(v.rank, v.axes), &v.operand[k],
+                by, t.where);
     }
 }
 
@@ -310,10 +328,13 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     e = reversal_value(x, &map, t.value);
     if (v.fold == FOLD_MAX) { /* the largest terms share it */
         struct value same = map_over(x, r->of, axes);
-        const struct expr *equal = expr_make(x->m, EXPR_EQ, reversal_operand(x, &same, *r), reversal_value(x, &same, number), NULL);
-        int is_largest = reversal_map(x, &same, expr_make(x->m, EXPR_SELECT, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
+        const struct expr *equal = expr_make(x->m, EXPR_EQ, reversal_operand(x, &same, *r),
+                                             reversal_value(x, &same, number), NULL);
+        int is_largest = reversal_map(x, &same,
+                                      expr_make(x->m, EXPR_SELECT, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
         int count = graph_reduce(x->g, FOLD_SUM, 0, v.rank, v.axes, graph_ref(x->g, is_largest, NULL), v.where);
-        e = times(x, expr_make(x->m, EXPR_DIV, e, reversal_value(x, &map, count), NULL), reversal_value(x, &map, is_largest));
+        e = times(x, expr_make(x->m, EXPR_DIV, e, reversal_value(x, &map, count), NULL),
+                  reversal_value(x, &map, is_largest));
     }
     deliver(x, &map, e, axes, r, t.by, where);
 }

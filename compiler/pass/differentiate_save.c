@@ -1,6 +1,6 @@
-/* What the program of the gradients need not compute again, because the forward program leaves it behind: O(1) numbers a row. These are the values that
-   have the run-time axes of the output alone, come from a sum over a sequence, not from `dout`, and are used by something else than one another: the
-   logarithm of a row's sum, or its inverse. */
+/* What the program of the gradients need not compute again, because the forward program leaves it behind: O(1) numbers
+   a row. These are the values that have the run-time axes of the output alone, come from a sum over a sequence, not
+   from `dout`, and are used by something else than one another: the logarithm of a row's sum, or its inverse. */
 #include "differentiate.h"
 
 static void mark(const struct graph *g, int v, bool *needed)
@@ -25,8 +25,9 @@ void reversal_save_rows(struct reversal *x)
 {
     struct graph *g = x->g, *forward = graph_copy(g);
     size_t bytes = (size_t)g->values * sizeof(bool);
-    bool *needed = arena_alloc(x->m->arena, bytes), *late = arena_alloc(x->m->arena, bytes), *sums = arena_alloc(x->m->arena, bytes),
-         *row = arena_alloc(x->m->arena, bytes), *saved = arena_alloc(x->m->arena, bytes);
+    bool *needed = arena_alloc(x->m->arena, bytes), *late = arena_alloc(x->m->arena, bytes),
+         *sums = arena_alloc(x->m->arena, bytes), *row = arena_alloc(x->m->arena, bytes),
+         *saved = arena_alloc(x->m->arena, bytes);
     const struct value *out = &g->value[x->out];
     for (int o = 0; o < g->outputs; o++) mark(g, g->output[o].value, needed);
     for (int v = 0; v < g->values; v++) {
@@ -34,8 +35,10 @@ void reversal_save_rows(struct reversal *x)
         late[v] = v == x->given_out || v == x->given_dout;
         sums[v] = sums_sequence(x, value);
         bool same = value->operands > 0;
-        for (int k = 0; k < value->rank; k++) same &= value_has_axis(out, value->axes[k]) && x->m->axis[value->axes[k]].source != SIZE_CONSTANT;
-        for (int k = 0; k < out->rank; k++) same &= x->m->axis[out->axes[k]].source == SIZE_CONSTANT || value_has_axis(value, out->axes[k]);
+        for (int k = 0; k < value->rank; k++)
+            same &= value_has_axis(out, value->axes[k]) && x->m->axis[value->axes[k]].source != SIZE_CONSTANT;
+        for (int k = 0; k < out->rank; k++)
+            same &= x->m->axis[out->axes[k]].source == SIZE_CONSTANT || value_has_axis(value, out->axes[k]);
         for (int k = 0; k < value->operands; k++) {
             late[v] |= late[value->operand[k].of];
             sums[v] |= sums[value->operand[k].of];
@@ -43,7 +46,8 @@ void reversal_save_rows(struct reversal *x)
         row[v] = same && sums[v] && !late[v];
     }
     for (int v = 0; v < g->values; v++)
-        for (int k = 0; k < g->value[v].operands; k++) saved[g->value[v].operand[k].of] |= needed[v] && !row[v] && row[g->value[v].operand[k].of];
+        for (int k = 0; k < g->value[v].operands; k++)
+            saved[g->value[v].operand[k].of] |= needed[v] && !row[v] && row[g->value[v].operand[k].of];
     forward->outputs = 0;
     graph_output(forward, x->out_name, x->out);
     for (int v = 0, count = 0; v < g->values; v++) {

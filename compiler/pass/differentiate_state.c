@@ -1,7 +1,7 @@
-/* The gradient by a carried state. It is the sum S[c] over the keys of the chunks before chunk c, and query i reads S[chunk(i)]; so a key in chunk c
-   moves the queries of the chunks after c, and its gradient needs one sum over those for every chunk:
-       A[c] = sum over i with c < chunk(i) of what queries multiply S by.
-   It is a state as well, of the chunks after, carried from the last chunk to the first. A state that keeps only part of itself from chunk to chunk,
+/* The gradient by a carried state. It is the sum S[c] over the keys of the chunks before chunk c, and query i reads
+   S[chunk(i)]; so a key in chunk c moves the queries of the chunks after c, and its gradient needs one sum over those
+   for every chunk: A[c] = sum over i with c < chunk(i) of what queries multiply S by. It is a state as well, of the
+   chunks after, carried from the last chunk to the first. A state that keeps only part of itself from chunk to chunk,
    S[c + 1] = keep[c] * S[c] + …, passes the same part back: A[c - 1] = keep[c] * A[c] + … */
 #include "differentiate.h"
 
@@ -25,19 +25,23 @@ static const struct expr *own_chunk(const struct reversal *x, const struct carri
 /* ---- what is left of a state some chunks later ---- */
 
 /* The product of `keep` for the chunks from..to - 1; NULL: it has no form of its own. */
-static const struct expr *kept_over(const struct reversal *x, const struct expr *keep, int axis, const struct expr *from, const struct expr *to)
+static const struct expr *kept_over(const struct reversal *x, const struct expr *keep, int axis,
+                                    const struct expr *from, const struct expr *to)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, axis), *count = make(x, EXPR_SUB, to, from);
     if (expr_is_real(keep, 1)) return keep;
     if (keep->op == EXPR_MUL && keep->type == TYPE_REAL) {
-        const struct expr *a = kept_over(x, keep->arg[0], axis, from, to), *b = kept_over(x, keep->arg[1], axis, from, to);
+        const struct expr *a = kept_over(x, keep->arg[0], axis, from, to),
+                          *b = kept_over(x, keep->arg[1], axis, from, to);
         return a && b ? make(x, EXPR_MUL, a, b) : NULL;
     }
     if (keep->op == EXPR_SELECT) {
         const struct expr *c = keep->arg[0], *a = kept_over(x, keep->arg[1], axis, from, to);
         if (expr_uses(c, chunk)) {
             /* ids never fall: that of the first and the last being one, so are all between */
-            const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk, make(x, EXPR_ADD, chunk, expr_int(x->m, 1))) : NULL;
+            const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk,
+                                                                      make(x, EXPR_ADD, chunk, expr_int(x->m, 1)))
+                                                       : NULL;
             if (next != c->arg[0] || c->arg[1]->op != EXPR_ID || !expr_is_real(keep->arg[2], 0) || !a) return NULL;
             c = make(x, EXPR_EQ, expr_replace(x->m, c->arg[1], chunk, to), expr_replace(x->m, c->arg[1], chunk, from));
             return expr_make(x->m, EXPR_SELECT, c, a, expr_real(x->m, 0));
@@ -55,7 +59,8 @@ static const struct expr *kept_over(const struct reversal *x, const struct expr 
 /* An expression of positions that are all first ones of chunks, in chunks; NULL: they are not. */
 static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
 {
-    if (e == expr_leaf(x->m, EXPR_INDEX, s->stream)) return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* of a key: its own */
+    if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))
+        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* of a key: its own */
     if (s->length == 1) return e;
     if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_INT && e->arg[1]->integer == s->length) return e->arg[0];
     if (e->op != EXPR_ADD || e->arg[1]->op != EXPR_INT || e->arg[1]->integer % s->length != 0) return NULL;
@@ -63,14 +68,17 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* The region of keys j and chunks c, as one of the chunk of a key, which is called c, and that of a query; NULL: it does not go by chunks. */
-static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s, const struct expr *query)
+/* The region of keys j and chunks c, as one of the chunk of a key, which is called c, and that of a query; NULL: it
+   does not go by chunks. */
+static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
+                                       const struct expr *query)
 {
     if (where->op == EXPR_AND) {
         const struct expr *a = region_after(x, where->arg[0], s, query), *b = region_after(x, where->arg[1], s, query);
         return a && b ? make(x, EXPR_AND, a, b) : NULL;
     }
-    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, s->stream), *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk), *side[2];
+    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, s->stream), *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
+                      *side[2];
     bool before = where->op == EXPR_LT && where->arg[0] == key, from = where->op == EXPR_LE && where->arg[1] == key;
     if (!before && !from) return NULL;
     for (int k = 0; k < 2; k++) {
@@ -87,7 +95,8 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 /* What the operand is in the state right after its own chunk: as key of a map over chunks, c replaced; else itself. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
-    const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk), *next = make(x, EXPR_ADD, own_chunk(x, s), expr_int(x->m, 1));
+    const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
+                      *next = make(x, EXPR_ADD, own_chunk(x, s), expr_int(x->m, 1));
     const struct value *v = &x->g->value[r->of];
     *map = -1;
     if (!value_has_axis(v, s->chunk)) return *r;
@@ -97,13 +106,15 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     for (int k = 0; k < v->rank; k++)
         if (v->axes[k] != s->chunk) made.axes[made.rank++] = v->axes[k];
     for (int k = 0; k < made.operands; k++)
-        for (int a = 0; a < made.operand[k].rank; a++) made.operand[k].sub[a] = expr_replace(x->m, made.operand[k].sub[a], chunk, next);
+        for (int a = 0; a < made.operand[k].rank; a++)
+            made.operand[k].sub[a] = expr_replace(x->m, made.operand[k].sub[a], chunk, next);
     *map = reversal_map(x, &made, expr_replace(x->m, made.expr, chunk, next));
     return graph_ref(x->g, *map, NULL);
 }
 
 /* The sum over the queries of the chunks after; -1 after an error. */
-static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read, const struct carried *s)
+static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
+                       const struct carried *s)
 {
     const struct value user = x->g->value[read->user];
     const struct ref *at = &user.operand[read->operand];
@@ -160,7 +171,8 @@ void reverse_state(struct reversal *x, int v)
         int one = state_after(x, &state, &x->of[v].gather[k], &s);
         if (after >= 0 && !x->failed) {
             struct value sum = graph_value(GRAPH_MAP, state.rank, state.axes);
-            one = reversal_map(x, &sum, make(x, EXPR_ADD, reversal_value(x, &sum, after), reversal_value(x, &sum, one)));
+            one = reversal_map(x, &sum,
+                               make(x, EXPR_ADD, reversal_value(x, &sum, after), reversal_value(x, &sum, one)));
         }
         after = one;
     }
@@ -177,7 +189,8 @@ void reverse_state(struct reversal *x, int v)
             uint32_t used = ref_axes(&own) | ref_axes(&key[1 - k]);
             struct value sum = graph_value(GRAPH_CONTRACT, 0, NULL);
             for (int a = 0; a < key[k].rank; a++)
-                if (ref_axis(&key[k], a) >= 0 && (used >> ref_axis(&key[k], a) & 1)) sum.axes[sum.rank++] = ref_axis(&key[k], a);
+                if (ref_axis(&key[k], a) >= 0 && (used >> ref_axis(&key[k], a) & 1))
+                    sum.axes[sum.rank++] = ref_axis(&key[k], a);
             t.value = graph_contract(x->g, sum.rank, sum.axes, key[1 - k], own, NULL);
         } else {
             struct value copy = graph_value(GRAPH_MAP, 0, NULL);

@@ -1,9 +1,11 @@
-/* What the rules of reverse mode are made with: maps over the axes that occur in them, and what kind of value another is. */
+/* What the rules of reverse mode are made with: maps over the axes that occur in them, and what kind of value another
+   is. */
 #include "differentiate.h"
 
 void reversal_fail(struct reversal *x, const char *what)
 {
-    if (!x->failed) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "the gradient of %s is not compiled yet", what);
+    if (!x->failed)
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "the gradient of %s is not compiled yet", what);
     x->failed = true;
 }
 

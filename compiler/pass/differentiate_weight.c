@@ -1,5 +1,5 @@
-/* Exponential weights of a row that their sum divides, and maxima that only shift exponents: what keeps gradients from overflowing and from work that
-   cancels. Found in the expressions, as everything else. */
+/* Exponential weights of a row that their sum divides, and maxima that only shift exponents: what keeps gradients from
+   overflowing and from work that cancels. Found in the expressions, as everything else. */
 #include "differentiate.h"
 #include "pass.h"
 
@@ -52,7 +52,8 @@ static bool never_negative(const struct graph *g, const struct value *v, const s
     case EXPR_ABS: return true;
     case EXPR_REAL: return e->real >= 0;
     case EXPR_INT: return e->integer >= 0;
-    case EXPR_MUL: return e->arg[0] == e->arg[1] || (never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]));
+    case EXPR_MUL:
+        return e->arg[0] == e->arg[1] || (never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]));
     case EXPR_ADD:
     case EXPR_DIV:
     case EXPR_MIN: return never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]);
@@ -71,7 +72,8 @@ static bool value_never_negative(const struct graph *g, int v)
     case GRAPH_PARAM:
     case GRAPH_TABLE: return false;
     case GRAPH_MAP: return never_negative(g, value, value->expr);
-    case GRAPH_CONTRACT: return value_never_negative(g, value->operand[0].of) && value_never_negative(g, value->operand[1].of);
+    case GRAPH_CONTRACT:
+        return value_never_negative(g, value->operand[0].of) && value_never_negative(g, value->operand[1].of);
     case GRAPH_REDUCE: return value->init >= 0 && value_never_negative(g, value->operand[0].of);
     }
     return false;
@@ -96,11 +98,13 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     struct value factor = v;
     const struct expr *exponent = out.exponential->arg[0];
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
-    e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL, NULL);
+    e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL,
+                  NULL);
     if (!positive) { /* the logarithm has lost the sign */
         sum = reversal_value(x, &factor, by);
         none = expr_make(m, EXPR_EQ, sum, zero, NULL);
-        const struct expr *sign = expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, sum, zero, NULL), expr_real(m, -1), expr_real(m, 1));
+        const struct expr *sign = expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, sum, zero, NULL), expr_real(m, -1),
+                                            expr_real(m, 1));
         e = expr_make(m, EXPR_MUL, e, expr_make(m, EXPR_SELECT, none, zero, sign), NULL);
     }
     out.factor = reversal_map(x, &factor, e);
@@ -146,7 +150,9 @@ bool is_cancelled_maximum(const struct reversal *x, int maximum)
         if (v->op == GRAPH_MAP) power[n] = power_of(v, v->expr, power);
         for (int k = 0; v->op != GRAPH_MAP && k < v->operands; k++) {
             int of = power[v->operand[k].of];
-            if (of == ITSELF || of == -ITSELF || (of != 0 && v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0))) return false;
+            if (of == ITSELF || of == -ITSELF ||
+                (of != 0 && v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)))
+                return false;
             power[n] += of;
         }
         if (power[n] == OTHERWISE) return false;

@@ -2,14 +2,16 @@
 #include "separate.h"
 #include "../analysis/analysis.h"
 
-const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a, const struct expr *b)
+const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a,
+                                 const struct expr *b)
 {
     return expr_make(x->m, op, a, b, NULL);
 }
 
 const struct expr *separate_query_position(const struct separation *x)
 {
-    const struct expr *ahead = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), expr_leaf(x->m, EXPR_SIZE, x->lane));
+    const struct expr *ahead = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                             expr_leaf(x->m, EXPR_SIZE, x->lane));
     return separate_make(x, EXPR_ADD, expr_leaf(x->m, EXPR_INDEX, x->lane), ahead);
 }
 
@@ -24,7 +26,8 @@ bool separate_uses_axis(const struct separation *x, const struct expr *e, int ax
     return false;
 }
 
-static struct node *node(struct separation *x, enum node_kind kind, const struct node *a, const struct node *b, int64_t features)
+static struct node *node(struct separation *x, enum node_kind kind, const struct node *a, const struct node *b,
+                         int64_t features)
 {
     struct node *n = arena_alloc(x->m->arena, sizeof *n);
     *n = (struct node){.kind = kind, .a = a, .b = b, .features = features};
@@ -96,15 +99,19 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     struct decay found;
     const struct expr *position = separate_query_position(x);
     const char *why = decay_of(x->m, x->value, x->lane, x->stream, x->last == position, e, &found);
-    if (!why && !x->last) why = "a weight that falls with the distance of query and key is carried only under a mask that ends at the query, as 'causal' does";
+    if (!why && !x->last)
+        why =
+            "a weight that falls with the distance of query and key is carried only under a mask that ends at the query, as 'causal' does";
     if (why) return separate_none(x, why);
     struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
     n->base = found.base;
     if (x->decays < MAX_DECAYS) {
         const struct expr *distance = separate_make(x, EXPR_SUB, position, expr_leaf(x->m, EXPR_INDEX, x->stream));
         x->decay[x->decays] = e;
-        x->written[x->decays++] = separate_make(x, EXPR_MUL, separate_make(x, EXPR_MUL, separate_make(x, EXPR_POW, found.base, distance), found.factor[QUERY]),
-                                                found.factor[KEY]);
+        x->written[x->decays++] = separate_make(
+            x, EXPR_MUL,
+            separate_make(x, EXPR_MUL, separate_make(x, EXPR_POW, found.base, distance), found.factor[QUERY]),
+            found.factor[KEY]);
     }
     if (expr_is_real(found.factor[QUERY], 1) && expr_is_real(found.factor[KEY], 1)) return n;
     return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
@@ -117,7 +124,8 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     if (e->op == EXPR_OPERAND) {
         const struct node *product = inner_product(x, &x->value->operand[e->integer]);
         if (!product) return separate_none(x, "a value that query and key share is no inner product over features");
-        if (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of)) x->exponentials = true;
+        if (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of))
+            x->exponentials = true;
         return product;
     }
     if (e->op == EXPR_NEG) {
@@ -126,7 +134,8 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     }
     if (e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_POW) return decay(x, e);
     if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
-        return separate_none(x, arena_printf(x->m->arena, "%s(…) of query and key has no finite features", expr_name(e->op)));
+        return separate_none(
+            x, arena_printf(x->m->arena, "%s(…) of query and key has no finite features", expr_name(e->op)));
     const struct node *a = separate_find(x, e->arg[0]);
     if (!a) return NULL;
     if (a->features > MAX_FEATURES) return separate_too_many(x);
@@ -136,8 +145,10 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     }
     if (e->op == EXPR_DIV) {
         if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
-            if (e->arg[1]->op != EXPR_POW) return separate_none(x, "a quotient by query and key has no finite features");
-            const struct node *power = separate_find(x, separate_make(x, EXPR_POW, e->arg[1]->arg[0], separate_make(x, EXPR_NEG, e->arg[1]->arg[1], NULL)));
+            if (e->arg[1]->op != EXPR_POW)
+                return separate_none(x, "a quotient by query and key has no finite features");
+            const struct node *power = separate_find(
+                x, separate_make(x, EXPR_POW, e->arg[1]->arg[0], separate_make(x, EXPR_NEG, e->arg[1]->arg[1], NULL)));
             return power ? node(x, NODE_PRODUCT, power, a, a->features) : NULL;
         }
         const struct expr *one = expr_real(x->m, 1), *inverse = expr_make(x->m, EXPR_DIV, one, e->arg[1], NULL);
@@ -148,7 +159,8 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     if (!b) return NULL;
     if (b->features > MAX_FEATURES) return separate_too_many(x);
     if (e->op == EXPR_MUL) return node(x, NODE_PRODUCT, a, b, a->features * b->features);
-    if (e->op == EXPR_SUB) b = node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), b, b->features);
+    if (e->op == EXPR_SUB)
+        b = node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), b, b->features);
     return node(x, NODE_SUM, a, b, a->features + b->features);
 }
 
@@ -171,7 +183,8 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
     switch (n->kind) {
     case NODE_LEAF: {
         struct ref r = n->leaf[side];
-        for (int k = 0; k < r.rank; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);
+        for (int k = 0; k < r.rank; k++)
+            r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);
         return operand_of(x, side, &r);
     }
     case NODE_FACTOR: {
@@ -186,33 +199,43 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
     case NODE_DECAY: {
         /* no key comes before the first chunk, and a query before all keys would be as far from it as it likes */
         const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
-        const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own) : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
+        const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own)
+                                               : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
         if (side == QUERY) steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
         return separate_make(x, EXPR_POW, n->base, steps);
     }
     case NODE_SUM: {
         const struct expr *count = expr_int(x->m, n->a->features);
-        const struct expr *in_a = n->a->features == 1 ? expr_int(x->m, 0) : separate_make(x, EXPR_MIN, f, expr_int(x->m, n->a->features - 1));
-        const struct expr *in_b = n->b->features == 1 ? expr_int(x->m, 0) : separate_make(x, EXPR_MAX, separate_make(x, EXPR_SUB, f, count), expr_int(x->m, 0));
+        const struct expr *in_a = n->a->features == 1
+                                      ? expr_int(x->m, 0)
+                                      : separate_make(x, EXPR_MIN, f, expr_int(x->m, n->a->features - 1));
+        const struct expr *in_b = n->b->features == 1 ? expr_int(x->m, 0)
+                                                      : separate_make(x, EXPR_MAX, separate_make(x, EXPR_SUB, f, count),
+                                                                      expr_int(x->m, 0));
         const struct expr *a = feature(x, n->a, side, in_a), *b = feature(x, n->b, side, in_b);
         return a && b ? expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, count), a, b) : NULL;
     }
     case NODE_PRODUCT: {
         const struct expr *count = expr_int(x->m, n->b->features);
-        const struct expr *a = feature(x, n->a, side, n->a->features == 1 ? expr_int(x->m, 0) : separate_make(x, EXPR_DIV, f, count));
+        const struct expr *a = feature(x, n->a, side,
+                                       n->a->features == 1 ? expr_int(x->m, 0) : separate_make(x, EXPR_DIV, f, count));
         const struct expr *b = feature(x, n->b, side, n->a->features == 1 ? f : separate_make(x, EXPR_MOD, f, count));
         return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
     }
     case NODE_SQUARE: {
-        /* apart by t = f / n: t = 0 are the squares; t = n / 2 of an even n would meet every pair twice, and the features end in the middle of it */
-        const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count), *first = separate_make(x, EXPR_MOD, f, count);
+        /* apart by t = f / n: t = 0 are the squares; t = n / 2 of an even n would meet every pair twice, and the
+           features end in the middle of it */
+        const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
+                          *first = separate_make(x, EXPR_MOD, f, count);
         const struct expr *a = feature(x, n->a, side, first),
-                          *b = feature(x, n->a, side, separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, t), count));
+                          *b = feature(x, n->a, side,
+                                       separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, t), count));
         if (!a || !b) return NULL;
         const struct expr *product = separate_make(x, EXPR_MUL, a, b);
         if (side == KEY || n->a->features == 1) return product;
         const struct expr *once = separate_make(x, EXPR_EQ, t, expr_int(x->m, 0));
-        return separate_make(x, EXPR_MUL, product, expr_make(x->m, EXPR_SELECT, once, expr_real(x->m, 1), expr_real(x->m, 2)));
+        return separate_make(x, EXPR_MUL, product,
+                             expr_make(x->m, EXPR_SELECT, once, expr_real(x->m, 1), expr_real(x->m, 2)));
     }
     }
     return NULL;
@@ -229,7 +252,8 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
         a = separate_kept(x, n->a, f, chunk);
         b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk);
         if (!a && !b) return NULL;
-        return expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, expr_int(x->m, n->a->features)), a ? a : one, b ? b : one);
+        return expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, expr_int(x->m, n->a->features)), a ? a : one,
+                         b ? b : one);
     case NODE_PRODUCT:
         a = separate_kept(x, n->a, separate_make(x, EXPR_DIV, f, expr_int(x->m, n->b->features)), chunk);
         b = separate_kept(x, n->b, separate_make(x, EXPR_MOD, f, expr_int(x->m, n->b->features)), chunk);
@@ -237,7 +261,10 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
     case NODE_SQUARE: {
         const struct expr *count = expr_int(x->m, n->a->features), *first = separate_make(x, EXPR_MOD, f, count);
         a = separate_kept(x, n->a, first, chunk);
-        b = separate_kept(x, n->a, separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, separate_make(x, EXPR_DIV, f, count)), count), chunk);
+        b = separate_kept(
+            x, n->a,
+            separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, separate_make(x, EXPR_DIV, f, count)), count),
+            chunk);
         break;
     }
     }
@@ -253,7 +280,8 @@ const struct expr *separate_same_id(const struct separation *x, const struct exp
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length)
 {
     const struct expr *begin = separate_make(x, EXPR_MUL, chunk, expr_int(x->m, length));
-    return separate_make(x, EXPR_SUB, separate_make(x, EXPR_MIN, begin, expr_leaf(x->m, EXPR_SIZE, x->stream)), expr_int(x->m, 1));
+    return separate_make(x, EXPR_SUB, separate_make(x, EXPR_MIN, begin, expr_leaf(x->m, EXPR_SIZE, x->stream)),
+                         expr_int(x->m, 1));
 }
 
 const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk)
@@ -270,7 +298,8 @@ int separate_feature_map(struct separation *x, const struct node *n, enum side s
     if (!v->expr) return -1;
     if (side == KEY && x->id[KEY]) v->expr = separate_of_last_id(x, v->expr, chunk);
     for (int k = 0; k < x->value->rank; k++) {
-        bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane) || (expr_axes(v->expr) >> x->value->axes[k] & 1);
+        bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane) ||
+                    (expr_axes(v->expr) >> x->value->axes[k] & 1);
         for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
         if (used) v->axes[v->rank++] = x->value->axes[k];
     }

@@ -1,5 +1,5 @@
-/* An inner product that is only ever used times a constant is computed with the constant in one of its operands: in the one that does not
-   run over the axis of the sum, so that it is multiplied once and not for every pair. */
+/* An inner product that is only ever used times a constant is computed with the constant in one of its operands: in the
+   one that does not run over the axis of the sum, so that it is multiplied once and not for every pair. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -12,7 +12,8 @@ static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const 
     return false;
 }
 
-/* The product operand * constant of which e is made, where no other occurrence of the operand is left; NULL when there is none. */
+/* The product operand * constant of which e is made, where no other occurrence of the operand is left; NULL when there
+   is none. */
 static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
     const struct expr *found = NULL;
@@ -33,7 +34,8 @@ static double common_factor(const struct graph *g, int v)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != v) continue;
             const struct expr *product = NULL;
-            if (g->value[w].op == GRAPH_MAP) product = only_product(g->value[w].expr, expr_leaf(g->module, EXPR_OPERAND, k));
+            if (g->value[w].op == GRAPH_MAP)
+                product = only_product(g->value[w].expr, expr_leaf(g->module, EXPR_OPERAND, k));
             if (!product || (!first && product->arg[1]->real != factor)) return 1;
             factor = product->arg[1]->real;
             first = false;
@@ -67,13 +69,16 @@ void pass_fold_scale(struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || graph_is_output(g, v)) continue;
         double factor = common_factor(g, v);
-        int side = outside_sum(g, &g->value[g->value[v].operand[0].of]) ? 0 : outside_sum(g, &g->value[g->value[v].operand[1].of]) ? 1 : -1;
+        int side = outside_sum(g, &g->value[g->value[v].operand[0].of])   ? 0
+                   : outside_sum(g, &g->value[g->value[v].operand[1].of]) ? 1
+                                                                          : -1;
         if (factor == 1 || side < 0 || of_stored(c, &g->value[v])) continue;
         for (int w = v + 1; w < g->values; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
                 const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
                 if (g->value[w].operand[k].of == v)
-                    g->value[w].expr = expr_replace(m, g->value[w].expr, expr_make(m, EXPR_MUL, leaf, expr_real(m, factor), NULL), leaf);
+                    g->value[w].expr = expr_replace(m, g->value[w].expr,
+                                                    expr_make(m, EXPR_MUL, leaf, expr_real(m, factor), NULL), leaf);
             }
         int from = g->value[v].operand[side].of;
         struct value times = graph_value(GRAPH_MAP, g->value[from].rank, g->value[from].axes);

@@ -1,5 +1,5 @@
-/* Neighbouring statements over one nest become one statement, so that elements stay in registers between them; and a tile whose last reader
-   computes another tile of the same shape, point by point, lends it its memory. */
+/* Neighbouring statements over one nest become one statement, so that elements stay in registers between them; and a
+   tile whose last reader computes another tile of the same shape, point by point, lends it its memory. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -28,7 +28,8 @@ static void rename_array(struct stmt *s, int from, int to)
 
 static bool same_shape(const struct array *a, const struct array *b)
 {
-    if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->shared || b->shared || a->rank != b->rank || a->dtype != b->dtype || a->paired != b->paired)
+    if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->shared || b->shared || a->rank != b->rank ||
+        a->dtype != b->dtype || a->paired != b->paired)
         return false;
     for (int k = 0; k < a->rank; k++)
         if (a->axes[k] != b->axes[k] || a->extent[k] != b->extent[k]) return false;
@@ -46,12 +47,15 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
         struct ref there = s->assign[0].to;
         there.of = from;
         bool pointwise = from != to && same_shape(&l->array[from], &l->array[to]) && ref_equal(&there, &s->operand[k]);
-        for (int o = 0; o < s->operands && pointwise; o++) pointwise = s->operand[o].of != to && (o == k || s->operand[o].of != from);
+        for (int o = 0; o < s->operands && pointwise; o++)
+            pointwise = s->operand[o].of != to && (o == k || s->operand[o].of != from);
         if (!pointwise || !first_sets(body, from)) continue;
         bool later = false;
         for (const struct stmt *after = s->next; after; after = after->next) later |= stmt_touches(after, from);
         /* both live in this body only: nothing outlives an iteration */
-        if (later || stmts_touching(l->body, from) != stmts_touching(body, from) || stmts_touching(l->body, to) != stmts_touching(body, to)) continue;
+        if (later || stmts_touching(l->body, from) != stmts_touching(body, from) ||
+            stmts_touching(l->body, to) != stmts_touching(body, to))
+            continue;
         struct stmt *first = body;
         while (!stmt_touches(first, to)) first = first->next;
         if (first != s) continue;
@@ -70,32 +74,40 @@ static bool across_lanes(const struct stmt *s)
     return false;
 }
 
-/* Whether what b reads or writes of the arrays that a writes, and what b writes of those that a reads, is the very element a is at. */
+/* Whether what b reads or writes of the arrays that a writes, and what b writes of those that a reads, is the very
+   element a is at. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
     for (int w = 0; w < a->assigns; w++) {
         const struct ref *to = &a->assign[w].to;
         for (int k = 0; k < b->operands; k++)
-            if (b->operand[k].of == to->of && (a->assign[w].fold != FOLD_SET || !ref_equal(&b->operand[k], to) || to->rank != a->rank)) return false;
+            if (b->operand[k].of == to->of &&
+                (a->assign[w].fold != FOLD_SET || !ref_equal(&b->operand[k], to) || to->rank != a->rank))
+                return false;
         for (int k = 0; k < b->assigns; k++)
             if (b->assign[k].to.of == to->of || b->assign[k].compensation == to->of + 1) return false;
         for (int k = 0; k < b->operands && a->assign[w].compensation; k++)
             if (b->operand[k].of == a->assign[w].compensation - 1) return false;
         for (int k = 0; k < b->assigns && a->assign[w].compensation; k++)
-            if (b->assign[k].to.of == a->assign[w].compensation - 1 || b->assign[k].compensation == a->assign[w].compensation) return false;
+            if (b->assign[k].to.of == a->assign[w].compensation - 1 ||
+                b->assign[k].compensation == a->assign[w].compensation)
+                return false;
     }
     for (int w = 0; w < b->assigns; w++)
         for (int k = 0; k < a->operands; k++)
             if (a->operand[k].of == b->assign[w].compensation - 1)
                 return false;
-            else if (a->operand[k].of == b->assign[w].to.of && (!ref_equal(&a->operand[k], &b->assign[w].to) || b->assign[w].to.rank != b->rank))
+            else if (a->operand[k].of == b->assign[w].to.of &&
+                     (!ref_equal(&a->operand[k], &b->assign[w].to) || b->assign[w].to.rank != b->rank))
                 return false;
     return true;
 }
 
 static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
 {
-    if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || a->assigns + b->assigns > MAX_ASSIGNS) return false;
+    if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) ||
+        a->assigns + b->assigns > MAX_ASSIGNS)
+        return false;
     struct stmt made = *a;
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < b->operands; k++) {

@@ -1,10 +1,11 @@
-/* From the graph to loops. Every run-time axis of the output becomes a loop: the last of them, the queries, in tiles whose rows are the lanes; the
-   others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a statement:
-   before the loop over keys when it does not depend on them, inside it when it runs over them, after it when it needs their sums.
-   A sum over keys that no query takes part in is a state. Keys come in chunks, counted from key 0, and chunks in windows: the chunks of a window are
-   summed in parallel, each from zero into a slot of its own; then the slots are folded, in order, into a tile that all threads share, each element by
-   one thread; and where queries want the state before their chunk, the fold leaves that in the chunk's slot, and the chunks' queries follow in
-   parallel. So the bits depend neither on the threads nor on the window. */
+/* From the graph to loops. Every run-time axis of the output becomes a loop: the last of them, the queries, in tiles
+   whose rows are the lanes; the others one at a time. One more run-time axis, the keys, is summed over: it becomes an
+   inner loop in tiles. A value is a tile and a statement: before the loop over keys when it does not depend on them,
+   inside it when it runs over them, after it when it needs their sums. A sum over keys that no query takes part in is a
+   state. Keys come in chunks, counted from key 0, and chunks in windows: the chunks of a window are summed in parallel,
+   each from zero into a slot of its own; then the slots are folded, in order, into a tile that all threads share, each
+   element by one thread; and where queries want the state before their chunk, the fold leaves that in the chunk's slot,
+   and the chunks' queries follow in parallel. So the bits depend neither on the threads nor on the window. */
 #include "lower.h"
 #include "pass.h"
 #include "../analysis/analysis.h"
@@ -49,10 +50,12 @@ static bool classify(struct lowering *x)
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         struct lowered_value *own = &x->lowered[v];
-        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = value_has_axis(value, x->stream) || has_outer(x, value);
+        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
+             streams = value_has_axis(value, x->stream) || has_outer(x, value);
         for (int k = 0; k < value->operands && sums && streams; k++)
             if (ref_uses_axis(&value->operand[k], x->lane) && !value_has_axis(value, x->lane)) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a weight that depends on a sum over the lanes is not compiled yet");
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                                  "a weight that depends on a sum over the lanes is not compiled yet");
                 return false;
             }
         own->stage = streams ? INSIDE : BEFORE;
@@ -64,16 +67,19 @@ static bool classify(struct lowering *x)
             int u = value->operand[k].of;
             struct lowered_value *used = &x->lowered[u];
             if (used->stage == AFTER && streams && !used->running) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a weight that depends on a sum over all keys is not compiled yet");
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                                  "a weight that depends on a sum over all keys is not compiled yet");
                 return false;
             }
             if (!streams && (used->stage == AFTER || used->stage == INSIDE)) own->stage = AFTER;
-            used->inlined |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP && users[u] == 1 && sums;
+            used->inlined |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP &&
+                             users[u] == 1 && sums;
             if (used->stage != STATE || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
                     const struct expr *number = x->chunk_of = value->operand[k].sub[s];
-                    x->last = (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0]; /* of max(position, 0) / length; no length: 1 */
+                    x->last = (number->op == EXPR_DIV ? number->arg[0] : number)
+                                  ->arg[0]; /* of max(position, 0) / length; no length: 1 */
                 }
         }
     }
@@ -84,7 +90,9 @@ static bool classify(struct lowering *x)
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
-    struct lowering lowering = {.c = c, .g = g, .m = g->module, .l = c->loops, .lane = -1, .stream = -1, .chunk = -1, .ring = -1}, *x = &lowering;
+    struct lowering
+        lowering = {.c = c, .g = g, .m = g->module, .l = c->loops, .lane = -1, .stream = -1, .chunk = -1, .ring = -1},
+        *x = &lowering;
     x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
     if (!find_axes(x) || !classify(x)) return;
     bool states = false;
@@ -105,8 +113,9 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     }
     if (states) {
         if (!x->prefix)
-            x->chunk = module_axis(x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes), SIZE_CHUNKS,
-                                   KEYS_AT_A_TIME * c->tile_k);
+            x->chunk = module_axis(
+                x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes),
+                SIZE_CHUNKS, KEYS_AT_A_TIME * c->tile_k);
         lower_states(x, at);
         return;
     }
@@ -119,10 +128,13 @@ static bool same_loops(const struct graph *g, int a, int b)
     struct roles of[2];
     const struct value *v[2] = {&g->value[g->output[a].value], &g->value[g->output[b].value]};
     if (roles_of(g, a, &of[0]) || roles_of(g, b, &of[1])) return false;
-    if (of[0].lane != of[1].lane || of[0].stream != of[1].stream || of[0].chunk != of[1].chunk || of[0].outer != of[1].outer) return false;
+    if (of[0].lane != of[1].lane || of[0].stream != of[1].stream || of[0].chunk != of[1].chunk ||
+        of[0].outer != of[1].outer)
+        return false;
     for (int k = 0; k < 2; k++)
         for (int r = 0; r < v[k]->rank; r++)
-            if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r])) return false;
+            if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r]))
+                return false;
     return true;
 }
 

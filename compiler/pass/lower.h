@@ -16,7 +16,7 @@ struct lowered_value {
     bool masked_zero;     /* or 0 */
     int rescale;          /* of a running maximum: the factor that moves sums to the new maximum */
     int carried;          /* of a state: the tile that slots are folded into */
-    int keep, take;       /* of a state that is a running maximum: the factors of what was carried and of what a slot adds */
+    int keep, take; /* of a state that is a running maximum: the factors of what was carried and of what a slot adds */
 };
 
 struct lowering {
@@ -28,10 +28,11 @@ struct lowering {
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
-    bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
-    const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
-    int ring;         /* the axis of recent chunks, or -1 */
-    struct lowered_value *lowered; /* one for each value of the graph */
+    bool prefix; /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
+    const struct expr *chunk_of,
+        *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
+    int ring;  /* the axis of recent chunks, or -1 */
+    struct lowered_value *lowered;         /* one for each value of the graph */
     struct stmt **end, **before, **inside; /* where the next statement goes */
     struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
 };
@@ -42,10 +43,12 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes);
 int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes);
 const char *lower_tile_name(const struct lowering *x, const struct value *v);
-/* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops; the chunk of a query is that of its loop. */
+/* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops; the chunk of a
+   query is that of its loop. */
 struct ref lower_ref(const struct lowering *x, const struct ref *r);
 /* A MAP statement over the given axes that assigns one expression. */
-struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold, const struct expr *e);
+struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
+                          const struct expr *e);
 /* Sets all of an array, or of a chunk's slot. */
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
 /* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
@@ -59,15 +62,19 @@ int64_t lower_tiles_of_chunk(const struct lowering *x);
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
 bool lower_has_stream(const struct lowering *x, const struct value *v);
 struct stmt **lower_new_list(struct lowering *x);
-struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from, const struct expr *to, int64_t step);
+struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,
+                             const struct expr *to, int64_t step);
 
 void lower_array(struct lowering *x, int number, enum array_kind kind);
-/* The values of one of the loops over keys: the sums of the given stage and all that they need. Returns the region they share, or NULL. */
+/* The values of one of the loops over keys: the sums of the given stage and all that they need. Returns the region they
+   share, or NULL. */
 const struct expr *lower_values(struct lowering *x, enum stage sums);
 
-/* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet `open`. */
+/* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet
+   `open`. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
-/* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes after it. */
+/* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes
+   after it. */
 struct stmt *lower_query_body(struct lowering *x);
 
 /* States, and queries that meet them. */

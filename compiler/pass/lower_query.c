@@ -15,11 +15,13 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
-/* The first query whose last key is `min` or one after it; it may be negative. Last keys do not fall from query to query. */
+/* The first query whose last key is `min` or one after it; it may be negative. Last keys do not fall from query to
+   query. */
 static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *min)
 {
     const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, x->lane);
-    if (!expr_has(last, EXPR_INDEX)) return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, min, last, NULL), zero, none);
+    if (!expr_has(last, EXPR_INDEX))
+        return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, min, last, NULL), zero, none);
     if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
         const struct expr *a = first_query(x, last->arg[0], min), *b = first_query(x, last->arg[1], min);
         return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
@@ -37,12 +39,16 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
         int axis = out->axes[k];
         if (!lower_run_time(x, axis) || open[axis]) continue;
         const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
-        if (axis == x->lane && x->prefix) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
-            const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+        if (axis == x->lane &&
+            x->prefix) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
+            const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
+                              *length = expr_int(x->m, x->m->axis[x->chunk].extent);
             const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
-            const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL);
+            const struct expr *end = expr_make(x->m, EXPR_MUL,
+                                               expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL);
             const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
-            from = expr_make(x->m, EXPR_SELECT, none_before, zero, expr_make(x->m, EXPR_MAX, zero, first_query(x, x->last, begin), NULL));
+            from = expr_make(x->m, EXPR_SELECT, none_before, zero,
+                             expr_make(x->m, EXPR_MAX, zero, first_query(x, x->last, begin), NULL));
             to = expr_make(x->m, EXPR_MIN, to, first_query(x, x->last, end), NULL);
         }
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
@@ -64,7 +70,8 @@ struct stmt *lower_query_body(struct lowering *x)
         const int v = x->g->output[o].value;
         const struct value *out = &x->g->value[v];
         struct stmt *copy = lower_append(x, &x->end, LOOPS_COPY);
-        struct array a = {.kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
+        struct array a = {
+            .kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
         for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
         int output = loops_array(x->l, a);
         copy->rank = lower_tile_axes(x, out, copy->axes);
@@ -81,7 +88,8 @@ struct stmt *lower_query_body(struct lowering *x)
             body = &lower_loop_over(x, nest, a, zero, expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
             nest = &body;
         }
-        struct stmt *loop = lower_loop_over(x, nest, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
+        struct stmt *loop = lower_loop_over(x, nest, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                            x->c->tile_k);
         loop->where = region;
         loop->body = *inside;
     }

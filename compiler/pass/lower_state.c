@@ -6,7 +6,8 @@
 /* Keys are summed for the chunk after their own. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
-    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk), *next = expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL);
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                      *next = expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL);
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
@@ -17,13 +18,14 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
 /* 1 - keep: what a sum loses; of a choice, a choice. */
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
-    if (keep->op == EXPR_SELECT) return expr_make(m, EXPR_SELECT, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
+    if (keep->op == EXPR_SELECT)
+        return expr_make(m, EXPR_SELECT, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
     return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
 }
 
-/* One element of the chunks' slots after the other, in order: the carried tile takes in the slot, which gets what was carried before it where queries
-   want that. Sums relative to a running maximum move with it. Of a sum that keeps almost all, what it loses is subtracted: 1 - 2^-20 in f32 would be off
-   by a few percent of 2^-20 at every chunk. */
+/* One element of the chunks' slots after the other, in order: the carried tile takes in the slot, which gets what was
+   carried before it where queries want that. Sums relative to a running maximum move with it. Of a sum that keeps
+   almost all, what it loses is subtracted: 1 - 2^-20 in f32 would be off by a few percent of 2^-20 at every chunk. */
 static void fold_state(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -36,7 +38,8 @@ static void fold_state(struct lowering *x, int number)
     x->l->array[carried].shared = true;
     own->carried = carried;
     lower_set_constant(x, &x->begin, carried, v->op == GRAPH_REDUCE ? v->init : 0);
-    int compensation = lower_new_compensation(x, !maximum, carried, &x->begin), old = lower_new_tile(x, "before", rank, axes);
+    int compensation = lower_new_compensation(x, !maximum, carried, &x->begin),
+        old = lower_new_tile(x, "before", rank, axes);
 
     const struct expr *of[4], *sum;
     for (int k = 0; k < 4; k++) of[k] = expr_leaf(x->m, EXPR_OPERAND, k);
@@ -54,15 +57,18 @@ static void fold_state(struct lowering *x, int number)
         sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
     }
     const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
-    if (keep && keep->op == EXPR_SELECT && expr_is_real(keep->arg[2], 0)) { /* what does not go on is forgotten, whatever it was */
+    if (keep && keep->op == EXPR_SELECT &&
+        expr_is_real(keep->arg[2], 0)) { /* what does not go on is forgotten, whatever it was */
         goes_on = keep->arg[0];
         keep = keep->arg[1];
     }
     if (keep) {
-        const struct expr *little = expr_make(x->m, EXPR_LT, keep, expr_real(x->m, 0.5), NULL), *one = expr_real(x->m, 1);
+        const struct expr *little = expr_make(x->m, EXPR_LT, keep, expr_real(x->m, 0.5), NULL),
+                          *one = expr_real(x->m, 1);
         const struct expr *loss = expr_make(x->m, EXPR_SELECT, little, zero, lost(x->m, keep));
         times = expr_make(x->m, EXPR_MUL, times, expr_make(x->m, EXPR_SELECT, little, keep, one), NULL);
-        if (!expr_is_real(loss, 0)) sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], loss, NULL), NULL);
+        if (!expr_is_real(loss, 0))
+            sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], loss, NULL), NULL);
     }
     if (goes_on || !expr_is_real(times, 1)) {
         const struct expr *stays_of = expr_make(x->m, EXPR_MUL, of[0], times, NULL);
@@ -75,24 +81,30 @@ static void fold_state(struct lowering *x, int number)
             s->assign[s->assigns++] = (struct assign){loops_ref(x->l, compensation - 1), FOLD_SET, left, 0};
         }
     }
-    s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum, compensation};
+    s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum,
+                                              compensation};
     if (own->running) {
         own->keep = lower_new_tile(x, "keep", rank, axes);
         own->take = lower_new_tile(x, "take", rank, axes);
-        const struct expr *moved = expr_make(x->m, EXPR_SUB, of[2], of[0], NULL), *joins = expr_make(x->m, EXPR_SUB, of[1], of[0], NULL);
-        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->keep), FOLD_SET, expr_make(x->m, EXPR_EXP2, moved, NULL, NULL), 0};
-        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->take), FOLD_SET, expr_make(x->m, EXPR_EXP2, joins, NULL, NULL), 0};
+        const struct expr *moved = expr_make(x->m, EXPR_SUB, of[2], of[0], NULL),
+                          *joins = expr_make(x->m, EXPR_SUB, of[1], of[0], NULL);
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->keep), FOLD_SET,
+                                                  expr_make(x->m, EXPR_EXP2, moved, NULL, NULL), 0};
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->take), FOLD_SET,
+                                                  expr_make(x->m, EXPR_EXP2, joins, NULL, NULL), 0};
     }
     int stays = s->operands++;
     s->operand[stays] = loops_ref(x->l, old);
-    if (x->prefix) s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
+    if (x->prefix)
+        s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
 /* The chunks before a query's own that a state is of, where the region of its keys has a beginning; 0: all of them. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
-    const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, 0));
+    const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                                            expr_int(x->m, 0));
     return -first->integer / x->m->axis[x->chunk].extent;
 }
 
@@ -119,12 +131,14 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     if (online >= 0) s->operand[s->operands++] = loops_ref(x->l, x->lowered[online].take);
     if (own->running) {
         own->take = lower_new_tile(x, "take", rank, axes);
-        s = lower_assign(x, &x->fold, rank, axes, own->take, FOLD_SET, expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, of[0], of[1], NULL), NULL, NULL));
+        s = lower_assign(x, &x->fold, rank, axes, own->take, FOLD_SET,
+                         expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, of[0], of[1], NULL), NULL, NULL));
         s->operand[s->operands++] = loops_ref(x->l, recent);
         s->operand[s->operands++] = loops_ref(x->l, before);
     }
     s = lower_assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
-    s->assign[0].to.sub[0] = expr_make(x->m, EXPR_MOD, expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, reach), NULL);
+    s->assign[0].to.sub[0] = expr_make(x->m, EXPR_MOD, expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, reach),
+                                       NULL);
     s->operand[s->operands++] = loops_ref(x->l, own->array);
     s->operand[s->operands++] = loops_ref(x->l, before);
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
@@ -139,7 +153,8 @@ static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct 
     loop->body = body;
 }
 
-/* Makes the loops that begin the states with this first axis and fold them, the latter for one chunk. False when there are none. */
+/* Makes the loops that begin the states with this first axis and fold them, the latter for one chunk. False when there
+   are none. */
 static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL;
@@ -158,7 +173,8 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     if (!any) return false;
     states_loop(x, begin, axis, *begins);
     struct stmt **inner = &first;
-    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)->body = *folds;
+    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
+        ->body = *folds;
     states_loop(x, fold, axis, first);
     return true;
 }
@@ -167,19 +183,22 @@ void lower_states(struct lowering *x, struct stmt **at)
 {
     bool open[MAX_AXES] = {false};
     const struct value *out = &x->g->value[x->output];
-    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x), **fold = lower_new_list(x);
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x),
+                **fold = lower_new_list(x);
     const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
     for (int v = 0; v < x->g->values; v++) { /* where a state is cut for the threads */
         const struct value *state = &x->g->value[v];
         bool cut = x->lowered[v].stage != STATE;
         for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
         if (cut) continue;
-        diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a sum over keys that is one number is not compiled yet");
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                          "a sum over keys that is one number is not compiled yet");
         return;
     }
     for (int k = 0; k < out->rank; k++) { /* every state is of one head */
         bool shared = lower_run_time(x, out->axes[k]);
-        for (int v = 0; v < x->g->values; v++) shared &= x->lowered[v].stage != STATE || value_has_axis(&x->g->value[v], out->axes[k]);
+        for (int v = 0; v < x->g->values; v++)
+            shared &= x->lowered[v].stage != STATE || value_has_axis(&x->g->value[v], out->axes[k]);
         if (!shared) continue;
         struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
         loop->parallel = open[out->axes[k]] = true;
@@ -198,18 +217,22 @@ void lower_states(struct lowering *x, struct stmt **at)
     struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
     window->window = true;
     /* the keys of the chunks */
-    const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
+                      *length = expr_int(x->m, x->m->axis[x->chunk].extent);
     const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);
     const struct expr *from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
-    const struct expr *to = expr_make(x->m, EXPR_MIN, end, expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL),
-                                      NULL);
+    const struct expr *to = expr_make(
+        x->m, EXPR_MIN, end,
+        expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
     const struct expr *seen = NULL;
     for (int v = 0; v < x->g->values && !x->prefix; v++) { /* without the keys that no query sees */
         const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
         if (!where || where == seen) continue;
         seen = where;
-        if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) || expr_has(where->arg[1], EXPR_INDEX)) {
-            diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a state of such a region is not compiled yet");
+        if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) ||
+            expr_has(where->arg[1], EXPR_INDEX)) {
+            diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                              "a state of such a region is not compiled yet");
             return;
         }
         to = expr_make(x->m, EXPR_MIN, to, where->arg[1], NULL);

@@ -16,7 +16,8 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether the value is of keys, and all that is made of it is states whose lanes are its last axis, as with an array as it is stored. */
+/* Whether the value is of keys, and all that is made of it is states whose lanes are its last axis, as with an array as
+   it is stored. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
@@ -25,8 +26,8 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
         for (int k = 0; k < user->operands && all; k++) {
             if (&x->g->value[user->operand[k].of] != v) continue;
             int last = user->rank ? user->axes[user->rank - 1] : -1;
-            any = all = x->lowered[w].stage == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) &&
-                        !ref_uses_axis(&user->operand[1 - k], last);
+            any = all = x->lowered[w].stage == STATE && user->op == GRAPH_CONTRACT &&
+                        ref_uses_axis(&user->operand[k], last) && !ref_uses_axis(&user->operand[1 - k], last);
         }
     }
     return any && all;
@@ -48,7 +49,10 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     struct array a = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(x->m->dtype), .rank = rank, .offset = -1};
     for (int k = 0; k < rank; k++) {
         a.axes[k] = axes[k];
-        a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : axes[k] == x->chunk ? 1 : x->m->axis[axes[k]].extent;
+        a.extent[k] = axes[k] == x->lane     ? x->c->tile_q
+                      : axes[k] == x->stream ? x->c->tile_k
+                      : axes[k] == x->chunk  ? 1
+                                             : x->m->axis[axes[k]].extent;
     }
     a.name = loops_unused_name(x->l, name);
     return loops_array(x->l, a);
@@ -81,7 +85,8 @@ struct ref lower_ref(const struct lowering *x, const struct ref *r)
     return out;
 }
 
-struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold, const struct expr *e)
+struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
+                          const struct expr *e)
 {
     struct stmt *s = lower_append(x, at, LOOPS_MAP);
     s->rank = rank;
@@ -115,7 +120,8 @@ int64_t lower_tiles_of_chunk(const struct lowering *x)
 
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor)
 {
-    const struct expr *product = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    const struct expr *product = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                           expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
     struct stmt *s = lower_assign(x, at, rank, axes, tile, FOLD_SET, product);
     s->operand[s->operands++] = loops_ref(x->l, tile);
     s->operand[s->operands++] = loops_ref(x->l, factor);
@@ -133,7 +139,8 @@ struct stmt **lower_new_list(struct lowering *x)
     return arena_alloc(x->m->arena, sizeof(struct stmt *));
 }
 
-struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from, const struct expr *to, int64_t step)
+struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,
+                             const struct expr *to, int64_t step)
 {
     struct stmt *loop = lower_append(x, at, LOOPS_FOR);
     loop->axis = axis;

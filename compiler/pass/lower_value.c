@@ -22,15 +22,19 @@ static void apply_region(struct lowering *x, const struct value *sum, int operan
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
     struct lowered_value *tile = &x->lowered[v];
-    if (!sum->where || tile->masked_infinity || tile->masked_zero || !value_has_axis(value, x->lane) || !value_has_axis(value, x->stream)) return;
+    if (!sum->where || tile->masked_infinity || tile->masked_zero || !value_has_axis(value, x->lane) ||
+        !value_has_axis(value, x->stream))
+        return;
     if (neutral == 0 && value->op == GRAPH_MAP) {
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)
-            if (x->lowered[value->operand[k].of].masked_infinity) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
+            if (x->lowered[value->operand[k].of].masked_infinity)
+                e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
         if (expr_is_real(e, 0)) return;
     }
     int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
-    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, neutral));
+    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                        expr_real(x->m, neutral));
     struct stmt *s = lower_assign(x, &x->inside, rank, axes, tile->array, FOLD_SET, kept);
     s->operands = 1;
     s->operand[0] = loops_ref(x->l, tile->array);
@@ -65,7 +69,8 @@ static struct sum describe_sum(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
     struct lowered_value *own = &x->lowered[number];
-    struct sum s = {.v = v, .own = own, .state = own->stage == STATE, .maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX};
+    struct sum s = {
+        .v = v, .own = own, .state = own->stage == STATE, .maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX};
     s.rank = lower_tile_axes(x, v, s.axes);
     s.count = summed_axes(x, v, s.summed);
     for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
@@ -89,7 +94,10 @@ static int new_sum_tile(struct lowering *x, const struct sum *s)
         memcpy(slot + 1, s->axes, (size_t)s->rank * sizeof *s->axes);
         return lower_new_tile(x, "state", s->rank + 1, slot);
     }
-    const char *name = !s->streamed ? lower_tile_name(x, s->v) : s->maximum ? "row_max" : s->v->op == GRAPH_REDUCE ? "row_sum" : "sum";
+    const char *name = !s->streamed               ? lower_tile_name(x, s->v)
+                       : s->maximum               ? "row_max"
+                       : s->v->op == GRAPH_REDUCE ? "row_sum"
+                                                  : "sum";
     return lower_new_tile(x, name, s->rank, s->axes);
 }
 
@@ -100,14 +108,17 @@ static void rescale_sum(struct lowering *x, const struct sum *s, int compensatio
     if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
 }
 
-/* Of a product of two arrays over one axis, lanes last: the operand that has the rows, the other one has the lanes. -1: it is no such product. */
+/* Of a product of two arrays over one axis, lanes last: the operand that has the rows, the other one has the lanes. -1:
+   it is no such product. */
 static int operand_of_rows(const struct lowering *x, const struct sum *s)
 {
     if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
     const struct ref read[2] = {lower_ref(x, &s->v->operand[0]), lower_ref(x, &s->v->operand[1])};
     int rows = -1;
     for (int k = 0; k < 2; k++)
-        if (ref_uses_axis(&read[k], s->axes[1]) && !ref_uses_axis(&read[k], s->axes[0]) && !ref_uses_axis(&read[1 - k], s->axes[1])) rows = 1 - k;
+        if (ref_uses_axis(&read[k], s->axes[1]) && !ref_uses_axis(&read[k], s->axes[0]) &&
+            !ref_uses_axis(&read[1 - k], s->axes[1]))
+            rows = 1 - k;
     return rows;
 }
 
@@ -120,7 +131,9 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
         apply_region(x, v, 1 - rows, 0);
     }
     const int compensation = lower_new_compensation(x, sum->many_terms, to, &x->before);
-    const bool by_rows = sum->state && sum->rescale >= 0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
+    const bool by_rows = sum->state &&
+                         sum->rescale >=
+                             0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
     if (by_rows) rescale_sum(x, sum, compensation);
     struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
     s->rank = 2;
@@ -133,7 +146,8 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
     if (sum->streamed && !sum->state) s->where = v->where;
     s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, to), sum->streamed && !sum->one_tile ? FOLD_SUM : FOLD_SET, NULL, compensation};
+    s->assign[0] = (struct assign){loops_ref(x->l, to), sum->streamed && !sum->one_tile ? FOLD_SUM : FOLD_SET, NULL,
+                                   compensation};
 }
 
 /* A tile with what the maximum was before the keys at hand. */
@@ -149,14 +163,17 @@ static int keep_old_maximum(struct lowering *x, const struct sum *sum)
 static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 {
     sum->own->rescale = lower_new_tile(x, "rescale", sum->rank, sum->axes);
-    const struct expr *change = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, sum->own->rescale, FOLD_SET, expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
+    const struct expr *change = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                          expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, sum->own->rescale, FOLD_SET,
+                                  expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
     s->operand[s->operands++] = loops_ref(x->l, old);
     s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
 }
 
-/* The statement that folds the operands into the tile. The axes of the sum are inside those of the result, so that a sum can stay in a register, but the
-   lanes last: those of the result, or of the keys where the result has no sequence. */
+/* The statement that folds the operands into the tile. The axes of the sum are inside those of the result, so that a
+   sum can stay in a register, but the lanes last: those of the result, or of the keys where the result has no
+   sequence. */
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
     const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
@@ -165,7 +182,8 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
     for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
     if (outer < sum->rank) nest[outer + sum->count] = sum->axes[outer];
     const struct expr *first = expr_leaf(x->m, EXPR_OPERAND, 0);
-    struct stmt *s = lower_assign(x, sum->at, sum->count + sum->rank, nest, sum->own->array, sum->maximum ? FOLD_MAX : FOLD_SUM, first);
+    struct stmt *s = lower_assign(x, sum->at, sum->count + sum->rank, nest, sum->own->array,
+                                  sum->maximum ? FOLD_MAX : FOLD_SUM, first);
     s->assign[0].compensation = compensation;
     const bool inlined = x->lowered[v->operand[0].of].inlined;
     const struct value *reads = inlined ? from : v;
@@ -175,7 +193,8 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = from->expr;
     else if (v->operands == 2) {
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        if (v->where && !sum->state) s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
+        if (v->where && !sum->state)
+            s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
     }
 }
 
@@ -206,7 +225,12 @@ static void lower_sum(struct lowering *x, int number)
 void lower_array(struct lowering *x, int number, enum array_kind kind)
 {
     const struct value *v = &x->g->value[number];
-    struct array a = {.kind = kind, .name = v->name, .dtype = dtype_of_sums(x->m->dtype), .rank = v->rank, .offset = -1, .data = v->data};
+    struct array a = {.kind = kind,
+                      .name = v->name,
+                      .dtype = dtype_of_sums(x->m->dtype),
+                      .rank = v->rank,
+                      .offset = -1,
+                      .data = v->data};
     if (kind == ARRAY_INPUT) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
@@ -257,7 +281,8 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
 {
     bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
     for (int v = 0; v < x->g->values; v++)
-        if (sums == STATE ? x->lowered[v].stage == STATE : x->lowered[v].stage == AFTER || x->lowered[v].stage == BEFORE) {
+        if (sums == STATE ? x->lowered[v].stage == STATE
+                          : x->lowered[v].stage == AFTER || x->lowered[v].stage == BEFORE) {
             needed[v] = true;
             mark_needed(x, v, needed);
         }

@@ -1,12 +1,14 @@
-/* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a tile whose last axis
-   is the lanes: an input as far out as the loops over its axes allow, a tile, which a statement nearby makes, just ahead of its reader. So is an input of
-   16-bit elements, whatever its order: the copy widens each of them once, and every other statement reads what can be computed with. */
+/* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a
+   tile whose last axis is the lanes: an input as far out as the loops over its axes allow, a tile, which a statement
+   nearby makes, just ahead of its reader. So is an input of 16-bit elements, whatever its order: the copy widens each
+   of them once, and every other statement reads what can be computed with. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Whether whole vectors can be read: neighbours in the lanes are neighbours in memory, and no vector reaches over the end of a row. */
+/* Whether whole vectors can be read: neighbours in the lanes are neighbours in memory, and no vector reaches over the
+   end of a row. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
     if (!ref_uses_axis(r, lane)) return true;
@@ -38,7 +40,8 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             tile.axes[tile.rank] = a->axes[k];
             tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
         }
-    int outer = 0; /* the innermost loop over one of its axes, or of those that threads share: tiles are a thread's own */
+    int outer = 0; /* the innermost loop over one of its axes, or of those that threads share: tiles are a thread's
+                      own */
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
         for (int k = 0; k < a->rank; k++)
@@ -46,7 +49,8 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     }
     struct stmt **at = &loops[outer]->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
-        if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].paired == paired && (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))
+        if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].paired == paired &&
+            (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))
             return (*at)->assign[0].to.of;
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     int made = loops_array(l, tile);
@@ -73,12 +77,15 @@ static void read_copy(struct loops *l, struct stmt **loops, int depth, struct re
             if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
-/* The same of a tile, with the lanes as its last axis; of the others those that the statement runs over. Returns the copy. */
+/* The same of a tile, with the lanes as its last axis; of the others those that the statement runs over. Returns the
+   copy. */
 static struct stmt *read_turned(struct loops *l, const struct stmt *s, struct ref *r, int lane)
 {
     const struct array *a = &l->array[r->of];
-    struct array tile = {
-        .kind = ARRAY_TILE, .dtype = a->dtype, .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_turned", a->name))};
+    struct array tile = {.kind = ARRAY_TILE,
+                         .dtype = a->dtype,
+                         .offset = -1,
+                         .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_turned", a->name))};
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < r->rank; k++) {
             const int axis = ref_axis(r, k);

@@ -4,19 +4,21 @@
 
 #include "../schedule/schedule.h"
 
-/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the quadratic form. (pass/bf16_pairs.c) */
+/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the
+   quadratic form. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
 /* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
 enum { MAX_LOOPS = 12 }; /* around a statement */
-/* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its axes or that threads share; made where
-   there is none yet. Its last axis is `lane`, with that extent; with a lane of -1 it is as it comes. (pass/pack.c) */
+/* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its
+   axes or that threads share; made where there is none yet. Its last axis is `lane`, with that extent; with a lane of
+   -1 it is as it comes. (pass/pack.c) */
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
-    bool cleanup;                               /* runs where it is due, not at a place of its own */
+    bool cleanup; /* runs where it is due, not at a place of its own */
     unsigned
         requires,
     establishes, invalidates; /* properties of the program, as bits */

@@ -1,5 +1,5 @@
-/* The pass driver. The pipeline is data (pipeline.def): passes run in its order, clean-ups where a pass requires what they establish; that every
-   requirement is met is checked, and every result is verified. */
+/* The pass driver. The pipeline is data (pipeline.def): passes run in its order, clean-ups where a pass requires what
+   they establish; that every requirement is met is checked, and every result is verified. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -20,8 +20,10 @@ static const struct {
 };
 
 const struct pass passes[] = {
-#define PASS(name, level, requires, establishes, invalidates, says) {#name, says, PASS_##level, false, requires, establishes, invalidates, pass_##name},
-#define CLEANUP(name, level, requires, establishes, invalidates, says) {#name, says, PASS_##level, true, requires, establishes, invalidates, pass_##name},
+#define PASS(name, level, requires, establishes, invalidates, says) \
+    {#name, says, PASS_##level, false, requires, establishes, invalidates, pass_##name},
+#define CLEANUP(name, level, requires, establishes, invalidates, says) \
+    {#name, says, PASS_##level, true, requires, establishes, invalidates, pass_##name},
 #include "pipeline.def"
 };
 const int pass_count = (int)(sizeof passes / sizeof *passes);
@@ -65,9 +67,11 @@ static bool run_pass(struct pipeline *x, const struct pass *pass)
 static bool provide(struct pipeline *x, unsigned required, const char *user)
 {
     for (int k = 0; k < x->count; k++)
-        if (x->pass[k].cleanup && (x->pass[k].establishes & required & ~x->holds) && !run_pass(x, &x->pass[k])) return false;
+        if (x->pass[k].cleanup && (x->pass[k].establishes & required & ~x->holds) && !run_pass(x, &x->pass[k]))
+            return false;
     for (int p = 0; p < PROPERTIES; p++)
-        if (required & ~x->holds & 1U << p) return internal_error(x, "internal error: %s requires that the program is %s", user, properties[p].name);
+        if (required & ~x->holds & 1U << p)
+            return internal_error(x, "internal error: %s requires that the program is %s", user, properties[p].name);
     return true;
 }
 

@@ -1,7 +1,8 @@
-/* A region that takes a few keys of every period is not met tile by tile: the loop over keys becomes one loop for what has no period and one for each
-   period there is, which runs over the keys of that alone. Where the keys move with the query (a dilated window), queries that lie a period apart share a
-   tile, as they see the same keys. Runs of several keys are tiles by themselves; shorter ones are met residue by residue.
-   Of the ways to do so the one is taken whose loops visit the least. */
+/* A region that takes a few keys of every period is not met tile by tile: the loop over keys becomes one loop for what
+   has no period and one for each period there is, which runs over the keys of that alone. Where the keys move with the
+   query (a dilated window), queries that lie a period apart share a tile, as they see the same keys. Runs of several
+   keys are tiles by themselves; shorter ones are met residue by residue. Of the ways to do so the one is taken whose
+   loops visit the least. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -10,7 +11,8 @@
 #include <string.h>
 
 enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN = 16, MIN_TILE = 16 };
-/* Where the ways are compared, and what a tile takes besides its pairs: one of keys, in keys; one of queries, in queries, whose products are short. */
+/* Where the ways are compared, and what a tile takes besides its pairs: one of keys, in keys; one of queries, in
+   queries, whose products are short. */
 enum { LENGTH = 8192 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 10;
 /* For less than this gain tiles are not cut shorter. */
@@ -133,7 +135,9 @@ static bool plan(const struct terms *all, bool along, int64_t tile_q, struct way
             int n = 0;
             for (; n < way->shares; n++) {
                 const struct period *q = &way->share[n].of;
-                if (iteration == 0 ? !q->periodic : q->periodic && q->period == p.period && q->run == p.run && q->phase == p.phase) break;
+                if (iteration == 0 ? !q->periodic
+                                   : q->periodic && q->period == p.period && q->run == p.run && q->phase == p.phase)
+                    break;
             }
             if (n == way->shares) way->share[way->shares++] = (struct share){.of = p};
             way->share[n].terms |= UINT32_C(1) << k;
@@ -145,7 +149,8 @@ static bool plan(const struct terms *all, bool along, int64_t tile_q, struct way
 }
 
 /* What a term asks of the keys that its loop runs over, and that no loop before it has taken them. */
-static const struct expr *left_to_ask(struct module *m, const struct terms *all, const struct way *way, int share, int term)
+static const struct expr *left_to_ask(struct module *m, const struct terms *all, const struct way *way, int share,
+                                      int term)
 {
     const struct term *t = &all->term[term];
     const struct expr *e = expr_int(m, 1);
@@ -169,7 +174,8 @@ static const struct expr *left_to_ask(struct module *m, const struct terms *all,
 
 /* ---- loops ---- */
 
-/* Copies of a loop's statements, for another region: with tiles of their own where only these statements have a word of them. */
+/* Copies of a loop's statements, for another region: with tiles of their own where only these statements have a word of
+   them. */
 struct copying {
     struct loops *l;
     const struct expr *from, *to;
@@ -199,7 +205,8 @@ static struct stmt *copy_body(const struct copying *x, const struct stmt *s)
             a->to = copied_ref(x, a->to);
             if (a->compensation) a->compensation = copied_ref(x, (struct ref){.of = a->compensation - 1}).of + 1;
             if (a->expr) a->expr = expr_replace(x->l->module, a->expr, x->from, x->to);
-            nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND && ref_equal(&copy->operand[a->expr->integer], &a->to);
+            nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND &&
+                       ref_equal(&copy->operand[a->expr->integer], &a->to);
         }
         if (nothing) continue; /* it set elements to themselves, as all are in the region */
         *end = copy;
@@ -231,7 +238,8 @@ static void new_tiles(struct copying *x)
     }
 }
 
-/* The loop over queries around the one over keys, where it runs over all of them; `at` is where that of the keys stands. */
+/* The loop over queries around the one over keys, where it runs over all of them; `at` is where that of the keys
+   stands. */
 struct place {
     struct stmt *queries, **at;
 };
@@ -280,7 +288,8 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
     *end = after;
     for (int a = 0; a < l->arrays; a++)
         for (int k = 0; k < l->array[a].rank; k++)
-            if (l->array[a].axes[k] == p->queries->axis && l->array[a].extent[k] > way->tile_q) l->array[a].extent[k] = way->tile_q;
+            if (l->array[a].axes[k] == p->queries->axis && l->array[a].extent[k] > way->tile_q)
+                l->array[a].extent[k] = way->tile_q;
     p->queries->step = way->tile_q;
     if (way->stride == 1) return;
     p->queries->period = p->queries->run = way->stride;
@@ -324,8 +333,10 @@ void pass_residues(struct compilation *c)
     }
     if (!any) return;
     /* queries are told apart, and their tiles cut shorter, where one loop runs over all of them */
-    bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) && p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
-    int64_t tile_q = p.queries->step, shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > MIN_TILE ? MIN_TILE : tile_q;
+    bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
+                 p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
+    int64_t tile_q = p.queries->step,
+            shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > MIN_TILE ? MIN_TILE : tile_q;
     struct way *best = NULL, *way = arena_alloc(m->arena, sizeof *way);
     double min = cost_of(c, all, NULL);
     for (; tile_q >= shortest; tile_q /= 2)

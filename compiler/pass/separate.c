@@ -1,14 +1,14 @@
-/* Finite features: a weight w(i, j) that is the inner product of a vector of i and a vector of j makes a sum over keys linear in their number,
-   for the sum of (features of j) * v_j can be made once and met by every query. The rules look at the weight's expression alone:
-     <a_i, b_j>           features a_i and b_j
-     x + y                the features of x, then those of y
-     x * y                every product of one of x and one of y (tensor product)
-     x * x                the symmetric half of them: with n features, those of numbers k and (k + t) mod n for t = 0 … n/2, doubled on one side
-     a factor of i alone, of j alone, or constant goes to its side
-     base^(i - j)         base^(i - e) and base^(e - j), where e is the last key before i's chunk: the exponents stay small and the factors up to 1.
-   Where all queries see the same keys the state is the sum over these. Where query i sees the keys j <= x(i), those of the chunks before the one of x(i) come from
-   a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the weight was written in (Kacham, Mirrokni and
-   Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
+/* Finite features: a weight w(i, j) that is the inner product of a vector of i and a vector of j makes a sum over keys
+   linear in their number, for the sum of (features of j) * v_j can be made once and met by every query. The rules look
+   at the weight's expression alone: <a_i, b_j>           features a_i and b_j x + y                the features of x,
+   then those of y x * y                every product of one of x and one of y (tensor product) x * x                the
+   symmetric half of them: with n features, those of numbers k and (k + t) mod n for t = 0 … n/2, doubled on one side a
+   factor of i alone, of j alone, or constant goes to its side base^(i - j)         base^(i - e) and base^(e - j), where
+   e is the last key before i's chunk: the exponents stay small and the factors up to 1. Where all queries see the same
+   keys the state is the sum over these. Where query i sees the keys j <= x(i), those of the chunks before the one of
+   x(i) come from a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the
+   weight was written in (Kacham, Mirrokni and Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk
+   another weight (section 3.2). */
 #include "pass.h"
 #include "separate.h"
 #include "../analysis/analysis.h"
@@ -32,11 +32,13 @@ struct plan {
     const struct node *features;
     const struct expr *near, *last; /* the weight within a chunk; where the region of a query ends, or NULL */
     const struct expr *region;      /* NULL: everything */
-    int64_t reach, ahead; /* the chunks before a query's own that its state is of, 0: all of them; those after it that are met, -1: not its whole own */
+    int64_t reach, ahead; /* the chunks before a query's own that its state is of, 0: all of them; those after it that
+                             are met, -1: not its whole own */
     int users, user[MAX_OPERANDS];
 };
 
-/* What the features of a key are multiplied by, with 0 where they are 0 because of its id: else infinity or NaN there would reach the state. Its number. */
+/* What the features of a key are multiplied by, with 0 where they are 0 because of its id: else infinity or NaN there
+   would reach the state. Its number. */
 static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
@@ -48,8 +50,10 @@ static int of_last_id_too(struct separation *x, const struct ref *other, int64_t
     return x->weight++;
 }
 
-/* The sum over keys of the features of key, times the other factor of `sum`, if it has one: all of them, or those before chunk c. */
-static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis, const struct plan *plan)
+/* The sum over keys of the features of key, times the other factor of `sum`, if it has one: all of them, or those
+   before chunk c. */
+static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
+                    const struct plan *plan)
 {
     int chunk_axis = x->chunk_axis;
     const struct value *features = &x->g->value[key_features];
@@ -66,23 +70,31 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     if (chunk_axis >= 0) axes[rank++] = chunk_axis;
     axes[rank++] = feature_axis;
     for (int k = 0; other && k < sum->rank; k++)
-        if (ref_uses_axis(other, sum->axes[k]) && x->m->axis[sum->axes[k]].source == SIZE_CONSTANT) axes[rank++] = sum->axes[k];
+        if (ref_uses_axis(other, sum->axes[k]) && x->m->axis[sum->axes[k]].source == SIZE_CONSTANT)
+            axes[rank++] = sum->axes[k];
     struct value state = graph_value(other ? GRAPH_CONTRACT : GRAPH_REDUCE, rank, axes);
     state.fold = other ? FOLD_SET : FOLD_SUM;
     state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
-    if (other) state.operand[state.operands++] = x->id[KEY] ? graph_ref(x->g, of_last_id_too(x, other, plan->chunk), NULL) : *other;
+    if (other)
+        state.operand[state.operands++] = x->id[KEY] ? graph_ref(x->g, of_last_id_too(x, other, plan->chunk), NULL)
+                                                     : *other;
     if (chunk_axis >= 0) {
-        const struct expr *begin = separate_make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, plan->chunk));
+        const struct expr *begin = separate_make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis),
+                                                 expr_int(x->m, plan->chunk));
         state.where = separate_make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
         if (plan->reach) {
             const struct expr *first = separate_make(x, EXPR_SUB, begin, expr_int(x->m, plan->reach * plan->chunk));
-            state.where = separate_make(x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
+            state.where = separate_make(
+                x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
         }
         state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
         if (x->id[KEY]) { /* all of it, or another id begins */
-            const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis), *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
-            const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk), separate_end_before(x, chunk, plan->chunk));
-            state.keep = expr_make(x->m, EXPR_SELECT, goes_on, state.keep ? state.keep : expr_real(x->m, 1), expr_real(x->m, 0));
+            const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
+                              *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
+            const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
+                                                          separate_end_before(x, chunk, plan->chunk));
+            state.keep = expr_make(x->m, EXPR_SELECT, goes_on, state.keep ? state.keep : expr_real(x->m, 1),
+                                   expr_real(x->m, 0));
         }
     }
     if (chunk_axis < 0) state.where = plan->region;
@@ -97,33 +109,44 @@ static int insert_before(struct graph *g, int *at, struct value v)
     return (*at)++;
 }
 
-/* Whether weight v is used only by sums over one region that the features serve; fills in the plan. */
-static bool make_plan(struct separation *x, struct plan *plan)
+/* The sums of the weight over keys, all over one region; false where something else uses it. */
+static bool find_sums(const struct separation *x, struct plan *plan, const struct expr **where)
 {
     const struct graph *g = x->g;
-    const struct expr *where = NULL, *far = x->value->expr;
-    *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1};
-    x->exponentials = false;
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != x->weight) continue;
             const struct value *user = &g->value[w];
             struct ref plain = graph_ref(g, x->weight, NULL);
-            bool sums = user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM && user->init == 0);
-            if (!sums || !ref_equal(&user->operand[k], &plain) || plan->users == MAX_OPERANDS || (plan->users && user->where != where)) return false;
+            bool sums = user->op == GRAPH_CONTRACT ||
+                        (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM && user->init == 0);
+            if (!sums || !ref_equal(&user->operand[k], &plain) || plan->users == MAX_OPERANDS ||
+                (plan->users && user->where != *where))
+                return false;
             for (int a = 0; a < user->rank; a++)
                 if (user->axes[a] == x->stream) return false;
-            where = user->where;
+            *where = user->where;
             plan->user[plan->users++] = w;
         }
-    if (!plan->users) return false;
+    return true;
+}
+
+/* Whether weight v is used only by sums over one region that the features serve; fills in the plan. */
+static bool make_plan(struct separation *x, struct plan *plan)
+{
+    const struct expr *where = NULL, *far = x->value->expr;
+    *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1};
+    x->exponentials = false;
+    if (!find_sums(x, plan, &where) || !plan->users) return false;
     x->id[QUERY] = x->id[KEY] = NULL;
     plan->region = where ? separate_without_ids(x, where) : NULL;
     struct blocks blocks;
     if (separate_window_of_blocks(x, plan->region, &blocks)) {
         if (x->id[KEY]) return separate_none(x, "a window of blocks is not carried by ids") != NULL;
         if (blocks.reach > MAX_RECENT)
-            return separate_none(x, arena_printf(x->m->arena, "its window is of more than %d blocks, and a state is kept of each", MAX_RECENT)) != NULL;
+            return separate_none(x, arena_printf(x->m->arena,
+                                                 "its window is of more than %d blocks, and a state is kept of each",
+                                                 MAX_RECENT)) != NULL;
         plan->chunk = blocks.length;
         plan->reach = blocks.reach;
         plan->ahead = blocks.causal ? -1 : blocks.ahead;
@@ -131,33 +154,46 @@ static bool make_plan(struct separation *x, struct plan *plan)
         plan->last = separate_query_position(x);
     } else if (!separate_prefix_region(x, &plan->region, &plan->last))
         return separate_none(
-                   x, "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what these make have), for a state only takes keys in") !=
+                   x,
+                   "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what these make have), for a state only takes keys in") !=
                NULL;
-    if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies after it */
+    if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies
+                         after it */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
-            return separate_none(x, "its mask lets a query see keys of its own id after it, and such a state is not carried") != NULL;
+            return separate_none(
+                       x, "its mask lets a query see keys of its own id after it, and such a state is not carried") !=
+                   NULL;
         plan->region = separate_make(x, EXPR_AND, plan->region, separate_make(x, EXPR_EQ, x->id[QUERY], x->id[KEY]));
     }
     x->last = plan->last;
     x->decays = 0;
     plan->near = far;
     if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
-        const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
+        const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2],
+                          *position[2] = {plan->last, j};
         for (int k = 0; k < 2; k++)
-            number[k] = separate_make(x, EXPR_DIV, separate_make(x, EXPR_SUB, position[k], separate_make(x, EXPR_FLOORMOD, position[k], size)), size);
-        if (far->arg[0] == separate_make(x, EXPR_EQ, number[0], number[1]) || far->arg[0] == separate_make(x, EXPR_EQ, number[1], number[0])) {
+            number[k] = separate_make(
+                x, EXPR_DIV,
+                separate_make(x, EXPR_SUB, position[k], separate_make(x, EXPR_FLOORMOD, position[k], size)), size);
+        if (far->arg[0] == separate_make(x, EXPR_EQ, number[0], number[1]) ||
+            far->arg[0] == separate_make(x, EXPR_EQ, number[1], number[0])) {
             if (plan->ahead < 0) plan->near = far->arg[1];
             far = far->arg[2];
         } else if (separate_uses_axis(x, far->arg[0], x->lane) && separate_uses_axis(x, far->arg[0], x->stream))
-            return separate_none(x, "under its mask a query's own chunk is not the block that has another weight") != NULL;
+            return separate_none(x, "under its mask a query's own chunk is not the block that has another weight") !=
+                   NULL;
     }
     if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends on positions alone") != NULL;
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
     if (plan->features && plan->reach && x->decays)
-        return separate_none(x, "a weight that falls with the distance of query and key is not carried for a window of blocks") != NULL;
-    if (plan->features && x->id[KEY] && x->exponentials) return separate_none(x, "features that are exponentials are not carried by ids yet") != NULL;
-    for (int k = 0; k < x->decays && plan->features; k++) plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
+        return separate_none(
+                   x, "a weight that falls with the distance of query and key is not carried for a window of blocks") !=
+               NULL;
+    if (plan->features && x->id[KEY] && x->exponentials)
+        return separate_none(x, "features that are exponentials are not carried by ids yet") != NULL;
+    for (int k = 0; k < x->decays && plan->features; k++)
+        plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
@@ -178,7 +214,8 @@ static void rewrite(struct separation *x, struct plan *plan)
         number = chunk_number(x, plan->last, plan->chunk);
         x->before = separate_make(x, EXPR_EQ, number, expr_int(m, 0));
         x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
-        x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, expr_leaf(m, EXPR_INDEX, chunk_axis), size), one);
+        x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, expr_leaf(m, EXPR_INDEX, chunk_axis), size),
+                                    one);
     }
     int old = x->weight;
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* the graph's own moves */
@@ -189,7 +226,9 @@ static void rewrite(struct separation *x, struct plan *plan)
     if (key < 0) return;
     x->c->features = plan->features->features;
     x->c->reach = plan->reach;
-    x->c->near_keys = !plan->last ? 0 : plan->ahead < 0 ? (double)plan->chunk / 2 : (double)(plan->ahead + 1) * (double)plan->chunk;
+    x->c->near_keys = !plan->last       ? 0
+                      : plan->ahead < 0 ? (double)plan->chunk / 2
+                                        : (double)(plan->ahead + 1) * (double)plan->chunk;
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
         int at = plan->user[u] + (x->weight - old);
@@ -210,14 +249,17 @@ static void rewrite(struct separation *x, struct plan *plan)
         int distant = insert_before(x->g, &at, far);
         struct value near = x->g->value[at];
         const struct expr *begin = separate_make(x, EXPR_MUL, number, expr_int(m, plan->chunk));
-        near.where = separate_make(x, EXPR_AND, plan->region, separate_make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
+        near.where = separate_make(x, EXPR_AND, plan->region,
+                                   separate_make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
         int close = insert_before(x->g, &at, near);
         struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
         both.operands = 2;
         both.operand[0] = graph_ref(x->g, close, NULL);
         both.operand[1] = graph_ref(x->g, distant, NULL);
         const struct expr *met = expr_leaf(m, EXPR_OPERAND, 1); /* by queries of its id */
-        if (x->id[KEY]) met = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), met, expr_real(m, 0));
+        if (x->id[KEY])
+            met = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), met,
+                            expr_real(m, 0));
         both.expr = separate_make(x, EXPR_ADD, expr_leaf(m, EXPR_OPERAND, 0), met);
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
@@ -271,8 +313,10 @@ void pass_separate(struct compilation *c)
         if (!make_plan(x, &plan)) continue;
         /* left to choose, a state that fills the caches is not worth it */
         if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN) {
-            separate_none(x, arena_printf(x->m->arena, "its %lld features are more than is chosen by itself; 'algorithm: linear' asks for it",
-                                          (long long)plan.features->features));
+            separate_none(
+                x, arena_printf(x->m->arena,
+                                "its %lld features are more than is chosen by itself; 'algorithm: linear' asks for it",
+                                (long long)plan.features->features));
             return;
         }
         rewrite(x, &plan);
@@ -280,5 +324,6 @@ void pass_separate(struct compilation *c)
         return;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
-    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason ? c->reason : "its weight is no sum over keys");
+    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s",
+                      c->reason ? c->reason : "its weight is no sum over keys");
 }

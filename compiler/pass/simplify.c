@@ -1,4 +1,5 @@
-/* Equal values become one; a map that is used once moves into the map or sum that uses it, but not from rows to pairs; what nobody needs goes. */
+/* Equal values become one; a map that is used once moves into the map or sum that uses it, but not from rows to pairs;
+   what nobody needs goes. */
 #include "../schedule/schedule.h"
 
 static void merge_equal(struct graph *g)
@@ -17,7 +18,8 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Subscripts are replaced one axis after another, which is only right when no replacement mentions a later axis in another role. */
+/* Subscripts are replaced one axis after another, which is only right when no replacement mentions a later axis in
+   another role. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)
@@ -30,7 +32,8 @@ static bool repeats(const struct graph *g, const struct value *user, const struc
 {
     if (inner->operands < 2 && !expr_takes(inner->expr, EFFORT_SLOW)) return false;
     for (int k = 0; k < user->rank; k++)
-        if (axis_is_sequence(&g->module->axis[user->axes[k]]) && !value_has_axis(inner, user->axes[k])) return inner->operands > 0;
+        if (axis_is_sequence(&g->module->axis[user->axes[k]]) && !value_has_axis(inner, user->axes[k]))
+            return inner->operands > 0;
     return false;
 }
 
@@ -42,7 +45,9 @@ static bool inline_single_uses(struct graph *g)
         for (int k = 0; k < g->value[v].operands; k++) {
             int u = g->value[v].operand[k].of;
             const struct value *inner = &g->value[u];
-            if (inner->op != GRAPH_MAP || graph_uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner) || repeats(g, &g->value[v], inner)) continue;
+            if (inner->op != GRAPH_MAP || graph_uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner) ||
+                repeats(g, &g->value[v], inner))
+                continue;
             if (!graph_inline(g, &g->value[v], k, inner)) continue;
             changed = true;
             k = -1; /* operands have moved */

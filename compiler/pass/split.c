@@ -1,6 +1,6 @@
-/* Features are many, and only pass from what makes them to the products that take them in: a long constant axis that a tile runs along, from the
-   statement that sets it to the last that uses it, becomes a loop over parts, so that the tile is short and stays in the caches. A product summed
-   over the axis is then summed part by part. */
+/* Features are many, and only pass from what makes them to the products that take them in: a long constant axis that a
+   tile runs along, from the statement that sets it to the last that uses it, becomes a loop over parts, so that the
+   tile is short and stays in the caches. A product summed over the axis is then summed part by part. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -25,7 +25,8 @@ static bool plain_along(const struct array *a, const struct ref *r, int axis)
     return true;
 }
 
-/* The statements of the list from `first` on that touch tile a, all of which run over the axis; 0 when they cannot become one loop. */
+/* The statements of the list from `first` on that touch tile a, all of which run over the axis; 0 when they cannot
+   become one loop. */
 static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
 {
     int members = 0, total = stmts_touching(l->body, a);
@@ -112,7 +113,8 @@ static void walk(struct compilation *c, struct stmt **body, bool parallel, uint3
         for (int k = 0; k < array->rank; k++) {
             const struct axis *axis = &l->module->axis[array->axes[k]];
             struct stmt *member[MAX_MEMBERS];
-            if (axis->source != SIZE_CONSTANT || axis->extent < MIN_PARTS * c->part || array->extent[k] != axis->extent || around >> array->axes[k] & 1)
+            if (axis->source != SIZE_CONSTANT || axis->extent < MIN_PARTS * c->part ||
+                array->extent[k] != axis->extent || around >> array->axes[k] & 1)
                 continue;
             int members = members_of(l, s, a, array->axes[k], member);
             if (!members) continue;

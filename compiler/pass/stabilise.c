@@ -1,10 +1,12 @@
-/* A sum of weights that carry a factor exp(l) overflows where l is large, although quotients of such sums do not. This pass makes every such sum
-   relative to the maximum M of l over its region: it is then 2^-M times what it was, with l in powers of two. What uses the sums is corrected: a map
-   keeps track of the exponents that its terms have, brings those that it adds to the larger one, and multiplies its result by what does not cancel.
-   A sum over run-time axes is marked as relative to M, so that it may be accumulated while M is still growing (the online normaliser of Milakov and
-   Gimelshein, 2018). M keeps every axis that its sums keep: a state has a maximum for each of its features, as one for all would lose those far
-   below it; an inner product with a state takes 2^M into its other factor, whose own maximum, over the features of one row, is known before its sum.
-   An inner product of two exponentials over features that differ widely would underflow by parts: it becomes the sum of exp(a + b) that it is. */
+/* A sum of weights that carry a factor exp(l) overflows where l is large, although quotients of such sums do not. This
+   pass makes every such sum relative to the maximum M of l over its region: it is then 2^-M times what it was, with l
+   in powers of two. What uses the sums is corrected: a map keeps track of the exponents that its terms have, brings
+   those that it adds to the larger one, and multiplies its result by what does not cancel. A sum over run-time axes is
+   marked as relative to M, so that it may be accumulated while M is still growing (the online normaliser of Milakov and
+   Gimelshein, 2018). M keeps every axis that its sums keep: a state has a maximum for each of its features, as one for
+   all would lose those far below it; an inner product with a state takes 2^M into its other factor, whose own maximum,
+   over the features of one row, is known before its sum. An inner product of two exponentials over features that differ
+   widely would underflow by parts: it becomes the sum of exp(a + b) that it is. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -18,11 +20,13 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     switch ((int)e->op) {
     case EXPR_ADD:
     case EXPR_SUB:
-        if (e->type == TYPE_REAL) return expr_make(m, e->op, expr_scaled(m, e->arg[0], by), expr_scaled(m, e->arg[1], by), NULL);
+        if (e->type == TYPE_REAL)
+            return expr_make(m, e->op, expr_scaled(m, e->arg[0], by), expr_scaled(m, e->arg[1], by), NULL);
         break;
     case EXPR_NEG: return expr_make(m, EXPR_NEG, expr_scaled(m, e->arg[0], by), NULL, NULL);
     case EXPR_MUL:
-        if (e->arg[1]->op == EXPR_REAL) return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
+        if (e->arg[1]->op == EXPR_REAL)
+            return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
         /* slope * distance: into the factor that does not run along the lanes */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
             return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
@@ -43,19 +47,23 @@ static const struct expr *exp2_of(struct module *m, const struct expr *x)
     return expr_make(m, EXPR_EXP2, x, NULL, NULL);
 }
 
-/* Splits a product into the sum of the exponents (in powers of two) of its exponentials and the rest; either may come out NULL. */
-static void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent, const struct expr **rest)
+/* Splits a product into the sum of the exponents (in powers of two) of its exponentials and the rest; either may come
+   out NULL. */
+static void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent,
+                               const struct expr **rest)
 {
     if (e->op == EXPR_MUL) {
         split_exponentials(m, e->arg[0], exponent, rest);
         split_exponentials(m, e->arg[1], exponent, rest);
     } else if (e->op == EXPR_EXP || e->op == EXPR_EXP2)
-        *exponent = joined(m, EXPR_ADD, *exponent, e->op == EXPR_EXP ? expr_scaled(m, e->arg[0], 1 / log(2)) : e->arg[0]);
+        *exponent = joined(m, EXPR_ADD, *exponent,
+                           e->op == EXPR_EXP ? expr_scaled(m, e->arg[0], 1 / log(2)) : e->arg[0]);
     else
         *rest = joined(m, EXPR_MUL, *rest, e);
 }
 
-/* Whether an exponent is relative to the logarithm of its row's sum, which is computed or given: it is no larger than 0, or not by more than a weight is. */
+/* Whether an exponent is relative to the logarithm of its row's sum, which is computed or given: it is no larger than
+   0, or not by more than a weight is. */
 static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -139,12 +147,14 @@ static void rename_axes(struct graph *g)
         }
 }
 
-/* A weight that is a sum of terms and nothing else becomes a map of it, as other weights are. Returns how many values were added. */
+/* A weight that is a sum of terms and nothing else becomes a map of it, as other weights are. Returns how many values
+   were added. */
 static int have_map(struct graph *g, int v)
 {
     bool mapped = true;
     for (int w = v + 1; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++) mapped &= g->value[w].operand[k].of != v || g->value[w].op == GRAPH_MAP;
+        for (int k = 0; k < g->value[w].operands; k++)
+            mapped &= g->value[w].operand[k].of != v || g->value[w].op == GRAPH_MAP;
     if (mapped) return 0;
     struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
     map.operands = 1;
@@ -166,7 +176,8 @@ static void open_products(struct graph *g)
         if (product->op != GRAPH_CONTRACT || product->where || product->rank == MAX_RANK) continue;
         int axis = -1, summed = 0;
         for (int a = 0; a < m->axes; a++)
-            if ((ref_uses_axis(&product->operand[0], a) || ref_uses_axis(&product->operand[1], a)) && !value_has_axis(product, a)) {
+            if ((ref_uses_axis(&product->operand[0], a) || ref_uses_axis(&product->operand[1], a)) &&
+                !value_has_axis(product, a)) {
                 axis = a;
                 summed++;
             }
@@ -196,7 +207,8 @@ static void open_products(struct graph *g)
     }
 }
 
-/* ---- how an expression over relative sums follows from the sums as they were: original = e * 2^exponent, where NULL is 0 ---- */
+/* ---- how an expression over relative sums follows from the sums as they were: original = e * 2^exponent, where NULL
+   is 0 ---- */
 
 struct scaling {
     struct module *m;
@@ -262,8 +274,9 @@ static struct power scale(struct scaling *s, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* Map v is a weight that this pass can treat: it has an exponential factor, its own or that of the terms of a sum over constant axes that it is
-   a multiple of, and is used only by sums over one region, which are used by maps or met by the features of a row. */
+/* Map v is a weight that this pass can treat: it has an exponential factor, its own or that of the terms of a sum over
+   constant axes that it is a multiple of, and is used only by sums over one region, which are used by maps or met by
+   the features of a row. */
 struct plan {
     int weight, inner; /* the sum over constant axes, or -1 */
     int sums, sum[MAX_OPERANDS];
@@ -275,7 +288,8 @@ struct plan {
 static bool sums_at_run_time(const struct graph *g, const struct value *sum, const struct value *weight)
 {
     for (int a = 0; a < weight->rank; a++)
-        if (g->module->axis[weight->axes[a]].source != SIZE_CONSTANT && !value_has_axis(sum, weight->axes[a])) return true;
+        if (g->module->axis[weight->axes[a]].source != SIZE_CONSTANT && !value_has_axis(sum, weight->axes[a]))
+            return true;
     return false;
 }
 
@@ -286,18 +300,23 @@ static int inner_sum(const struct graph *g, const struct value *weight)
         const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k), *rest;
         int u = weight->operand[k].of;
         const struct value *sum = &g->value[u];
-        if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1 || !is_factor(weight->expr, leaf)) continue;
+        if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1 ||
+            !is_factor(weight->expr, leaf))
+            continue;
         if (expr_uses(expr_replace(g->module, weight->expr, leaf, expr_real(g->module, 1)), leaf)) continue;
         int terms = sum->operand[0].of;
-        if (graph_uses(g, terms) == 1 && exponent_of(g, terms, &rest) && !sums_at_run_time(g, sum, &g->value[terms])) return u;
+        if (graph_uses(g, terms) == 1 && exponent_of(g, terms, &rest) && !sums_at_run_time(g, sum, &g->value[terms]))
+            return u;
     }
     return -1;
 }
 
-/* Operand k of the contraction is a state; whether the other is a map that can take in what the state is relative to. */
+/* Operand k of the contraction is a state; whether the other is a map that can take in what the state is relative
+   to. */
 static bool meets_state(const struct graph *g, const struct value *v, int k)
 {
-    return v->op == GRAPH_CONTRACT && !v->where && g->value[v->operand[1 - k].of].op == GRAPH_MAP && g->value[v->operand[1 - k].of].rank < MAX_RANK;
+    return v->op == GRAPH_CONTRACT && !v->where && g->value[v->operand[1 - k].of].op == GRAPH_MAP &&
+           g->value[v->operand[1 - k].of].rank < MAX_RANK;
 }
 
 /* `maximum`: as below. */
@@ -313,8 +332,11 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
             const struct value *user = &g->value[w];
             if (user->operand[k].of != v) continue;
             struct ref plain = graph_ref(g, v, NULL);
-            bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) && maximum[w] == -1;
-            if (!sum || graph_is_output(g, w) || plan->sums == MAX_OPERANDS || (plan->sums && user->where != plan->where)) return false;
+            bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) &&
+                       maximum[w] == -1;
+            if (!sum || graph_is_output(g, w) || plan->sums == MAX_OPERANDS ||
+                (plan->sums && user->where != plan->where))
+                return false;
             if (!ref_equal(&user->operand[k], &plain)) return false;
             bool running = sums_at_run_time(g, user, weight);
             if (plan->sums && running != plan->running) return false;
@@ -363,7 +385,7 @@ struct stabilising {
     struct graph *g;
     struct module *m;
     int capacity;
-    int *maximum; /* by value: the maximum that it is relative to, -1, or OF_WEIGHT */
+    int *maximum;                                 /* by value: the maximum that it is relative to, -1, or OF_WEIGHT */
     int joined_map, joined_maximum, joined_value; /* the last map that took in a maximum, and what it became */
 };
 
@@ -385,7 +407,8 @@ static void insert(struct stabilising *x, int at, struct value v)
     x->joined_value += x->joined_value >= at;
 }
 
-static struct value reduction(struct graph *g, enum fold fold, double init, int rank, const int *axes, int of, const struct expr *where)
+static struct value reduction(struct graph *g, enum fold fold, double init, int rank, const int *axes, int of,
+                              const struct expr *where)
 {
     struct value v = graph_value(GRAPH_REDUCE, rank, axes);
     v.fold = fold;
@@ -397,7 +420,8 @@ static struct value reduction(struct graph *g, enum fold fold, double init, int 
 }
 
 /* e * 2^(exponent - M), as a map over the axes of `like` and those of M that it lacks. */
-static struct value relative_map(struct stabilising *x, const struct value *like, const struct expr *exponent, const struct expr *rest, int maximum)
+static struct value relative_map(struct stabilising *x, const struct value *like, const struct expr *exponent,
+                                 const struct expr *rest, int maximum)
 {
     struct value v = *like;
     for (int k = 0; k < x->g->value[maximum].rank; k++)
@@ -447,7 +471,8 @@ static void apply(struct stabilising *x, const struct plan *plan)
         made = graph_value(GRAPH_MAP, weight.rank, weight.axes);
         for (int k = 0; k < weight.operands; k++) made.operand[made.operands++] = weight.operand[k];
         struct ref r = graph_ref(g, top, NULL);
-        insert(x, at, relative_map(x, &made, expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r)), plan->rest, maximum));
+        insert(x, at,
+               relative_map(x, &made, expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r)), plan->rest, maximum));
     } else { /* the maximum over the terms, then over the region */
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
         const struct expr *rest, *exponent = exponent_of(g, sum.operand[0].of, &rest);
@@ -513,7 +538,8 @@ static void correct(struct stabilising *x, int v)
     if (!any) return;
     struct scaling s = {.m = x->m, .relative = relative};
     struct power result = scale(&s, g->value[v].expr);
-    g->value[v].expr = result.exponent ? expr_make(x->m, EXPR_MUL, result.e, exp2_of(x->m, result.exponent), NULL) : result.e;
+    g->value[v].expr = result.exponent ? expr_make(x->m, EXPR_MUL, result.e, exp2_of(x->m, result.exponent), NULL)
+                                       : result.e;
 }
 
 void pass_stabilise(struct compilation *c)

@@ -1,6 +1,7 @@
-/* A power of something positive whose exponent follows the positions, as in 0.97^(i - j), becomes exp2(exponent * log2(base)): the logarithm is the
-   same for all positions, so loops compute it once, in double, and exp2 is cheap. Nothing is lost: the exponent's error is relative to the exponent,
-   and the larger that is, the smaller the weight. After stabilise, to which an exponential is one that may overflow. */
+/* A power of something positive whose exponent follows the positions, as in 0.97^(i - j), becomes exp2(exponent *
+   log2(base)): the logarithm is the same for all positions, so loops compute it once, in double, and exp2 is cheap.
+   Nothing is lost: the exponent's error is relative to the exponent, and the larger that is, the smaller the weight.
+   After stabilise, to which an exponential is one that may overflow. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -23,7 +24,8 @@ static const struct expr *rewritten(struct module *m, const struct expr *e)
     int arity = expr_arity(e->op);
     if (!expr_has(e, EXPR_POW)) return e;
     if (e->op == EXPR_POW && !expr_has(e, EXPR_OPERAND) && expr_axes(e->arg[1]) && real_range(e->arg[0]).low > 0)
-        return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], rewritten(m, log2_of(m, e->arg[0])), NULL), NULL, NULL);
+        return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], rewritten(m, log2_of(m, e->arg[0])), NULL),
+                         NULL, NULL);
     const struct expr *arg[3] = {NULL, NULL, NULL};
     for (int k = 0; k < arity; k++) arg[k] = rewritten(m, e->arg[k]);
     return e->op == EXPR_DRAWN ? e : expr_make(m, e->op, arg[0], arg[1], arg[2]);

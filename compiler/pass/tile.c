@@ -1,4 +1,5 @@
-/* How many queries (the lanes) and keys a tile holds. The tiles of queries, keys, scores and sums share the second-level cache. */
+/* How many queries (the lanes) and keys a tile holds. The tiles of queries, keys, scores and sums share the
+   second-level cache. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -8,7 +9,8 @@ static bool prepares_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        bool sequence = value_has_axis(value, roles->stream) || value_has_axis(value, roles->chunk), lane = value_has_axis(value, roles->lane);
+        bool sequence = value_has_axis(value, roles->stream) || value_has_axis(value, roles->chunk),
+             lane = value_has_axis(value, roles->lane);
         if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM && sequence && !lane) return true;
     }
     return false;
@@ -47,15 +49,18 @@ void pass_tile(struct compilation *c)
     roles_of(c->graph, 0, &roles);
     int64_t tile_q = prepares_keys(c->graph, &roles) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
-    while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
+    while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
+        tile_q /= 2;
     int64_t tile_k = tile_q > 64 ? 144 : 288; /* the more, the less often sums leave their registers */
-    for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
+    for (int a = 0; a < c->graph->module->axes;
+         a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph, &roles) ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
-    for (int v = 0; v < c->graph->values; v++) { /* a tile over several blocks would meet what was drawn for each of them */
+    for (int v = 0; v < c->graph->values;
+         v++) { /* a tile over several blocks would meet what was drawn for each of them */
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
         if (block > 0 && block < tile_q && block % 16 == 0) tile_q = block;

@@ -6,7 +6,8 @@
 static bool id_region(struct separation *x, const struct expr *where)
 {
     const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
-    if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0]) return false;
+    if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0])
+        return false;
     const struct expr *of_query = b->arg[1] == key ? a : b, *of_key = b->arg[1] == key ? b : a;
     if (of_key->arg[1] != key || (x->id[KEY] && (x->id[KEY] != of_key || x->id[QUERY] != of_query))) return false;
     x->id[QUERY] = of_query;
@@ -24,12 +25,15 @@ const struct expr *separate_without_ids(struct separation *x, const struct expr 
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query)
 {
     int64_t distance;
-    if (last->op == EXPR_MIN) return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
-    if (last->op == EXPR_MAX) return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
+    if (last->op == EXPR_MIN)
+        return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
+    if (last->op == EXPR_MAX)
+        return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 
-/* The last key that a query sees, where it sees all up to that and a query after it as many or more; NULL for any other region. */
+/* The last key that a query sees, where it sees all up to that and a query after it as many or more; NULL for any other
+   region. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
@@ -37,8 +41,11 @@ static const struct expr *last_key(const struct separation *x, const struct expr
         const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
         return a && b ? separate_make(x, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b) : NULL;
     }
-    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream)) return NULL;
-    const struct expr *last = where->op == EXPR_LE ? where->arg[1] : separate_make(x, EXPR_SUB, where->arg[1], expr_int(x->m, 1)), *e = last;
+    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream))
+        return NULL;
+    const struct expr *last = where->op == EXPR_LE ? where->arg[1]
+                                                   : separate_make(x, EXPR_SUB, where->arg[1], expr_int(x->m, 1)),
+                      *e = last;
     if (last->type == TYPE_REAL) return NULL;
     while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
     bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && !expr_has(e->arg[1], EXPR_INDEX));
@@ -49,14 +56,16 @@ static const struct expr *last_key(const struct separation *x, const struct expr
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
-    const struct expr *size = e->arg[1], *start = separate_make(x, EXPR_SUB, position, separate_make(x, EXPR_FLOORMOD, position, size));
+    const struct expr *size = e->arg[1],
+                      *start = separate_make(x, EXPR_SUB, position, separate_make(x, EXPR_FLOORMOD, position, size));
     if (e->arg[0] != start || (*of && *of != size->integer)) return false;
     *of = size->integer;
     return true;
 }
 
 /* The same with a constant added, which *shift is set to. */
-static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of, int64_t *shift)
+static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of,
+                             int64_t *shift)
 {
     *shift = e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;
     return is_block_number(x, *shift ? e->arg[0] : e, position, of);
@@ -68,11 +77,13 @@ static bool block_region(const struct separation *x, const struct expr *where, s
     if (where->op == EXPR_AND) return block_region(x, where->arg[0], found) && block_region(x, where->arg[1], found);
     if (where->op != EXPR_LE) return false;
     int64_t shift;
-    if (is_block_number(x, where->arg[1], j, &found->length) && is_block_shifted(x, where->arg[0], position, &found->length, &shift)) {
+    if (is_block_number(x, where->arg[1], j, &found->length) &&
+        is_block_shifted(x, where->arg[0], position, &found->length, &shift)) {
         found->reach = found->reach < 0 || -shift < found->reach ? -shift : found->reach;
         return true;
     }
-    if (is_block_number(x, where->arg[0], j, &found->length) && is_block_shifted(x, where->arg[1], position, &found->length, &shift)) {
+    if (is_block_number(x, where->arg[0], j, &found->length) &&
+        is_block_shifted(x, where->arg[1], position, &found->length, &shift)) {
         found->ahead = found->ahead < 0 || shift < found->ahead ? shift : found->ahead;
         if (shift < 0) return false;
     } else if (where->arg[0] == j && where->arg[1] == position)
@@ -86,9 +97,11 @@ static bool block_region(const struct separation *x, const struct expr *where, s
 bool separate_window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found)
 {
     *found = (struct blocks){.reach = -1, .ahead = -1};
-    if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0)) return false;
+    if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0))
+        return false;
     if (found->causal)
-        found->rest = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream), separate_query_position(x)); /* which is in its own block */
+        found->rest = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                    separate_query_position(x)); /* which is in its own block */
     return true;
 }
 
@@ -96,12 +109,16 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
 {
     *last = NULL;
     if (!*where) return true;
-    const struct expr *found = last_key(x, *where), *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *one = expr_int(x->m, 1);
+    const struct expr *found = last_key(x, *where), *j = expr_leaf(x->m, EXPR_INDEX, x->stream),
+                      *one = expr_int(x->m, 1);
     if (!found) return false;
     bool all_alike = !expr_has(found, EXPR_INDEX);
-    *where = all_alike ? separate_make(x, EXPR_LT, j, separate_make(x, EXPR_ADD, found, one)) : separate_make(x, EXPR_LE, j, found);
+    *where = all_alike ? separate_make(x, EXPR_LT, j, separate_make(x, EXPR_ADD, found, one))
+                       : separate_make(x, EXPR_LE, j, found);
     /* it may lie after all keys, which no chunk does */
-    if (found != separate_query_position(x)) found = separate_make(x, EXPR_MIN, found, separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
+    if (found != separate_query_position(x))
+        found = separate_make(x, EXPR_MIN, found,
+                              separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
     if (!all_alike) *last = found;
     return true;
 }

@@ -11,22 +11,22 @@ struct compilation {
     const struct target *target;
     struct diagnostics *diagnostics;
     const struct schedule *schedule; /* NULL: no knob is set */
-    const struct graph *source; /* before the first pass */
+    const struct graph *source;      /* before the first pass */
     struct graph *graph;
-    struct loops *loops; /* from the lower pass on */
-    int64_t tile_q, tile_k; /* queries and keys of a tile */
-    int64_t part;           /* features of a part */
-    bool open_chunk, parts; /* the chunk's length is free; features come in parts */
-    unsigned features_used; /* of the target's, by the passes so far */
+    struct loops *loops;       /* from the lower pass on */
+    int64_t tile_q, tile_k;    /* queries and keys of a tile */
+    int64_t part;              /* features of a part */
+    bool open_chunk, parts;    /* the chunk's length is free; features come in parts */
+    unsigned features_used;    /* of the target's, by the passes so far */
     int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
-    bool linear;            /* asked for the linear form; else the quadratic one */
-    bool backward;          /* the program is to be that of the gradients */
-    bool saved;             /* and is given what the forward program, `forward` then, has left of the rows */
+    bool linear;               /* asked for the linear form; else the quadratic one */
+    bool backward;             /* the program is to be that of the gradients */
+    bool saved;                /* and is given what the forward program, `forward` then, has left of the rows */
     struct graph *forward;
-    int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
-    int64_t reach;          /* the chunks before a query's own that its state is of; 0: all */
-    double near_keys;       /* keys that a query meets itself in the linear form */
-    const char *reason;    /* and this says why */
+    int64_t features;   /* of the linear form that the separate pass found; 0: it found none */
+    int64_t reach;      /* the chunks before a query's own that its state is of; 0: all */
+    double near_keys;   /* keys that a query meets itself in the linear form */
+    const char *reason; /* and this says why */
 };
 
 /* The value of a knob of the compilation's schedule, or `otherwise`. */
@@ -45,7 +45,8 @@ struct knob_case {
 
 enum { MAX_KNOBS = 12, MAX_KNOB_VALUES = 24 };
 
-/* A knob that a pass declares, for one spec: the values worth trying, ascending, and which of them is the compiler's own choice. */
+/* A knob that a pass declares, for one spec: the values worth trying, ascending, and which of them is the compiler's
+   own choice. */
 struct tune_knob {
     const char *name, *says;
     int values, default_at;
@@ -73,7 +74,8 @@ void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, cons
 
 enum { DEFAULT_ROWS = 6 };
 
-/* The block of a product whose sums are in registers at a time: they, a vector of each column and one number have to fit. */
+/* The block of a product whose sums are in registers at a time: they, a vector of each column and one number have to
+   fit. */
 struct register_block {
     int rows, vectors;
 };

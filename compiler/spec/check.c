@@ -6,20 +6,24 @@
 
 enum { MAX_NAME = 100 };
 
-static const char *const keywords[] = {"auto",   "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
-                                       "else",   "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
-                                       "long",   "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
-                                       "switch", "typedef",  "union",    "unsigned", "void",  "volatile", "while",   NULL};
+static const char *const keywords[] = {"auto",    "break",  "case",     "char",   "const",    "continue", "default",
+                                       "do",      "double", "else",     "enum",   "extern",   "float",    "for",
+                                       "goto",    "if",     "inline",   "int",    "long",     "register", "restrict",
+                                       "return",  "short",  "signed",   "sizeof", "static",   "struct",   "switch",
+                                       "typedef", "union",  "unsigned", "void",   "volatile", "while",    NULL};
 
-/* A NAME.h in a folder for headers hides the system's of that name, also from those that include each other: those of C, of POSIX, what they include
-   where they come from the GNU C library, and our own. */
+/* A NAME.h in a folder for headers hides the system's of that name, also from those that include each other: those of
+   C, of POSIX, what they include where they come from the GNU C library, and our own. */
 static const char *const headers[] = {
-    "assert",   "complex", "ctype",     "errno",     "fenv",    "float",     "inttypes", "iso646", "limits", "locale",   "math",        "setjmp",  "signal",
-    "stdalign", "stdarg",  "stdatomic", "stdbit",    "stdbool", "stdckdint", "stddef",   "stdint", "stdio",  "stdlib",   "stdnoreturn", "string",  "tgmath",
-    "threads",  "time",    "uchar",     "wchar",     "wctype",  "aio",       "cpio",     "dirent", "dlfcn",  "fcntl",    "fmtmsg",      "fnmatch", "ftw",
-    "glob",     "grp",     "iconv",     "langinfo",  "libgen",  "monetary",  "mqueue",   "ndbm",   "netdb",  "nl_types", "poll",        "pthread", "pwd",
-    "regex",    "sched",   "search",    "semaphore", "spawn",   "strings",   "stropts",  "syslog", "tar",    "termios",  "trace",       "ulimit",  "unistd",
-    "utime",    "utmpx",   "wordexp",   "alloca",    "endian",  "features",  "memory",   "malloc", "omp",    "attnrt",   NULL};
+    "assert",    "complex",   "ctype",  "errno",    "fenv",     "float",       "inttypes",  "iso646",   "limits",
+    "locale",    "math",      "setjmp", "signal",   "stdalign", "stdarg",      "stdatomic", "stdbit",   "stdbool",
+    "stdckdint", "stddef",    "stdint", "stdio",    "stdlib",   "stdnoreturn", "string",    "tgmath",   "threads",
+    "time",      "uchar",     "wchar",  "wctype",   "aio",      "cpio",        "dirent",    "dlfcn",    "fcntl",
+    "fmtmsg",    "fnmatch",   "ftw",    "glob",     "grp",      "iconv",       "langinfo",  "libgen",   "monetary",
+    "mqueue",    "ndbm",      "netdb",  "nl_types", "poll",     "pthread",     "pwd",       "regex",    "sched",
+    "search",    "semaphore", "spawn",  "strings",  "stropts",  "syslog",      "tar",       "termios",  "trace",
+    "ulimit",    "unistd",    "utime",  "utmpx",    "wordexp",  "alloca",      "endian",    "features", "memory",
+    "malloc",    "omp",       "attnrt", NULL};
 
 /* The word of a choice: the node itself or the key of its one-key map. */
 static struct yaml *choice_word(struct yaml *node)
@@ -53,7 +57,8 @@ static const char *base_name(struct spec_reader *r, const char *file)
 
 static bool is_identifier(const char *text)
 {
-    return *text && !(*text >= '0' && *text <= '9') && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
+    return *text && !(*text >= '0' && *text <= '9') &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
 }
 
 static void check_name(struct spec_reader *r, const char *file)
@@ -81,7 +86,8 @@ static void check_name(struct spec_reader *r, const char *file)
         }
     if (strlen(spec->name) > MAX_NAME) spec_error(r, node, "'name' is longer than %d characters", MAX_NAME);
     const char *s = spec->name;
-    if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z'))) spec_error(r, node, "'name': C reserves names that begin like '%.60s'", s);
+    if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z')))
+        spec_error(r, node, "'name': C reserves names that begin like '%.60s'", s);
 }
 
 /* ---- conflicts ---- */
@@ -101,8 +107,8 @@ static void check_similarity(struct spec_reader *r)
 {
     struct yaml *similarity = yaml_get(r->root, "similarity"), *options = choice_options(similarity);
     if (is_choice(similarity, "polysketch")) {
-        struct yaml *local = yaml_get(options, "local"), *block = yaml_get(r->root, "block"), *seed = yaml_get(options, "seed"),
-                    *map = yaml_get(options, "map");
+        struct yaml *local = yaml_get(options, "local"), *block = yaml_get(r->root, "block"),
+                    *seed = yaml_get(options, "seed"), *map = yaml_get(options, "map");
         if (is_choice(local, "exact") && (!block || block->kind == YAML_WORD || block->kind == YAML_NULL)) {
             spec_error(r, local, "'local: exact' needs a number for 'block', for the block changes the result");
             if (block)
@@ -117,16 +123,17 @@ static void check_similarity(struct spec_reader *r)
     }
     if (is_choice(similarity, "polynomial_square")) {
         struct yaml *degree = yaml_get(options, "degree"), *coefficients = yaml_get(options, "coefficients");
-        if (degree && degree->kind == YAML_INT && coefficients && coefficients->kind == YAML_LIST && coefficients->count > 0 && !degree->wrong &&
-            coefficients->count != degree->integer + 1) {
-            spec_error(r, coefficients, "degree %lld has %lld coefficients, found %d", (long long)degree->integer, (long long)degree->integer + 1,
-                       coefficients->count);
+        if (degree && degree->kind == YAML_INT && coefficients && coefficients->kind == YAML_LIST &&
+            coefficients->count > 0 && !degree->wrong && coefficients->count != degree->integer + 1) {
+            spec_error(r, coefficients, "degree %lld has %lld coefficients, found %d", (long long)degree->integer,
+                       (long long)degree->integer + 1, coefficients->count);
             spec_place(r, degree, "'degree'");
         }
     }
 }
 
-static void refuse_beside_project(struct spec_reader *r, struct yaml *node, const char *what, const struct yaml *project)
+static void refuse_beside_project(struct spec_reader *r, struct yaml *node, const char *what,
+                                  const struct yaml *project)
 {
     spec_error(r, node, "'project' leaves no positions, so %s beside it has no meaning", what);
     spec_place(r, project, "'project'");
@@ -136,12 +143,17 @@ static void check_project(struct spec_reader *r)
 {
     struct yaml *project = yaml_get(r->root, "project");
     if (!project || !choice_word(project)) return;
-    struct yaml *mask = yaml_get(r->root, "mask"), *steps = yaml_get(r->root, "prepare"), *similarity = yaml_get(r->root, "similarity");
-    if (mask && mask->kind != YAML_NULL && !is_choice(mask, "none")) refuse_beside_project(r, mask, "a mask", choice_word(project));
+    struct yaml *mask = yaml_get(r->root, "mask"), *steps = yaml_get(r->root, "prepare"),
+                *similarity = yaml_get(r->root, "similarity");
+    if (mask && mask->kind != YAML_NULL && !is_choice(mask, "none"))
+        refuse_beside_project(r, mask, "a mask", choice_word(project));
     for (int i = 0; steps && steps->kind == YAML_LIST && i < steps->count; i++)
-        if (is_choice(steps->item[i], "rope")) refuse_beside_project(r, choice_word(steps->item[i]), "a rope", choice_word(project));
-    struct yaml *bias = yaml_get(choice_options(similarity), "bias"), *local = yaml_get(choice_options(similarity), "local");
-    if (is_choice(bias, "alibi") || is_choice(bias, "dense")) refuse_beside_project(r, bias, "a bias", choice_word(project));
+        if (is_choice(steps->item[i], "rope"))
+            refuse_beside_project(r, choice_word(steps->item[i]), "a rope", choice_word(project));
+    struct yaml *bias = yaml_get(choice_options(similarity), "bias"),
+                *local = yaml_get(choice_options(similarity), "local");
+    if (is_choice(bias, "alibi") || is_choice(bias, "dense"))
+        refuse_beside_project(r, bias, "a bias", choice_word(project));
     if (is_choice(local, "exact")) refuse_beside_project(r, local, "'local: exact'", choice_word(project));
 }
 
@@ -155,7 +167,8 @@ void spec_check(struct spec_reader *r, const char *file)
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;
-    if (!yaml_get(r->root, "normalize") && (spec->similarity.kind == SIMILARITY_POLYNOMIAL || spec->similarity.kind == SIMILARITY_POLYSKETCH)) {
+    if (!yaml_get(r->root, "normalize") &&
+        (spec->similarity.kind == SIMILARITY_POLYNOMIAL || spec->similarity.kind == SIMILARITY_POLYSKETCH)) {
         spec->normalize = NORMALIZE_SUM_PLUS;
         spec->sum_plus = 1;
     }

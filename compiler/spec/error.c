@@ -28,7 +28,8 @@ void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t of
     if (note)
         diagnostics_note(r->d, at, "%s", message);
     else if (node->origin)
-        diagnostics_error(r->d, nowhere, "--set %.100s: at character %zu of the expression: %s", node->origin, offset + 1, message);
+        diagnostics_error(r->d, nowhere, "--set %.100s: at character %zu of the expression: %s", node->origin,
+                          offset + 1, message);
     else
         diagnostics_error(r->d, at, "%s", message);
     r->muted = false;

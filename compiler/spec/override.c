@@ -35,7 +35,8 @@ static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *no
 static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char *part, const char *origin)
 {
     struct yaml *node = *slot;
-    if (node && node->kind == YAML_LIST && part[strspn(part, "0123456789")] == 0 && strlen(part) < 8 && atoi(part) < node->count) {
+    if (node && node->kind == YAML_LIST && part[strspn(part, "0123456789")] == 0 && strlen(part) < 8 &&
+        atoi(part) < node->count) {
         *slot = copy_collection(r, node);
         return &(*slot)->item[atoi(part)];
     }
@@ -73,7 +74,8 @@ void spec_override(struct spec_reader *r, const char *override)
             if (s == override || s[1] == '.' || s[1] == '=') parts = MAX_PARTS + 1;
         }
     if (parts > MAX_PARTS) {
-        diagnostics_error(r->d, nowhere, "--set %.100s: the key is no path of words with single dots between them", override);
+        diagnostics_error(r->d, nowhere, "--set %.100s: the key is no path of words with single dots between them",
+                          override);
         return;
     }
     char *path = arena_copy(r->arena, override);

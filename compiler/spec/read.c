@@ -1,4 +1,5 @@
-/* Reads a YAML tree into a spec by the rows of spec.def. Every value is checked against its row; what depends on several keys is in check.c. */
+/* Reads a YAML tree into a spec by the rows of spec.def. Every value is checked against its row; what depends on
+   several keys is in check.c. */
 #include "reader.h"
 #include "spec.h"
 #include "../expression/expression.h"
@@ -95,7 +96,8 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
         return;
     }
     if (node->count > MAX_TOKENS) {
-        spec_error(r, node, "'%s': there are %d tokens, and %d are the most there can be", row->key, node->count, MAX_TOKENS);
+        spec_error(r, node, "'%s': there are %d tokens, and %d are the most there can be", row->key, node->count,
+                   MAX_TOKENS);
         return;
     }
     struct yaml **sorted = arena_alloc(r->arena, (size_t)node->count * sizeof *sorted);
@@ -107,8 +109,8 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
         if (in_range(row, item))
             sorted[count++] = item;
         else
-            spec_error(r, item, "'%s': expected an integer from %lld to %lld, found %s", row->key, (long long)row->low, (long long)row->high,
-                       spec_found(r, item));
+            spec_error(r, item, "'%s': expected an integer from %lld to %lld, found %s", row->key, (long long)row->low,
+                       (long long)row->high, spec_found(r, item));
     }
     qsort(sorted, (size_t)count, sizeof *sorted, compare_tokens);
     for (int i = 1; i < count; i++)
@@ -146,7 +148,8 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
         return;
     }
     if (!node->expression) {
-        if (r->expressions++ == MAX_EXPRESSIONS) spec_error(r, node, "more than %d expressions in one spec", MAX_EXPRESSIONS);
+        if (r->expressions++ == MAX_EXPRESSIONS)
+            spec_error(r, node, "more than %d expressions in one spec", MAX_EXPRESSIONS);
         if (r->expressions > MAX_EXPRESSIONS) return;
         struct inside inside = {r, node};
         node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, report_inside, &inside);
@@ -189,20 +192,23 @@ static void report_bare(struct spec_reader *r, const struct option_row *option, 
 static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into);
 
 /* A word or a one-key map; the options go into `into`. Returns the row of the word, NULL after reporting. */
-static const struct option_row *read_choice(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
+static const struct option_row *read_choice(struct spec_reader *r, const struct key_row *row, struct yaml *node,
+                                            void *into)
 {
     struct yaml *word = node, *value = NULL;
     if (node->kind == YAML_MAP && node->count > 0) {
         word = node->key[0];
         value = node->item[0];
         if (node->count > 1) {
-            spec_error(r, node->key[1], "'%s' takes one choice, and '%.40s' is a second one", row->key, node->key[1]->text);
+            spec_error(r, node->key[1], "'%s' takes one choice, and '%.40s' is a second one", row->key,
+                       node->key[1]->text);
             spec_place(r, word, arena_printf(r->arena, "the first, '%.40s',", word->text));
             return NULL;
         }
     }
     if (node->wrong || word->wrong) return NULL;
-    if (node->kind == YAML_NULL && row->otherwise && *row->otherwise && *row->otherwise != '(') word = yaml_plain(r->arena, row->otherwise);
+    if (node->kind == YAML_NULL && row->otherwise && *row->otherwise && *row->otherwise != '(')
+        word = yaml_plain(r->arena, row->otherwise);
     const enum choice choice = (enum choice)row->of;
     if (word->kind != YAML_WORD || !*word->text) {
         const struct key_row item = {.key = row->key, .type = ROW_CHOICE, .of = row->of};
@@ -252,11 +258,13 @@ static void read_prepare(struct spec_reader *r, const struct key_row *row, struc
 {
     if (node->kind != YAML_LIST) {
         mismatch(r, row, node);
-        if (node->kind == YAML_WORD && spec_find_option(CHOICE_PREPARE, node->text)) spec_note(r, node, "write [%s]", node->text);
+        if (node->kind == YAML_WORD && spec_find_option(CHOICE_PREPARE, node->text))
+            spec_note(r, node, "write [%s]", node->text);
         return;
     }
     if (node->count > MAX_STEPS) {
-        spec_error(r, node, "'%s': there are %d steps, and %d are the most there can be", row->key, node->count, MAX_STEPS);
+        spec_error(r, node, "'%s': there are %d steps, and %d are the most there can be", row->key, node->count,
+                   MAX_STEPS);
         return;
     }
     r->spec->prepare = arena_alloc(r->arena, (size_t)node->count * sizeof *r->spec->prepare);
@@ -283,7 +291,8 @@ static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, 
     struct mask *mask = arena_alloc(r->arena, sizeof *mask);
     mask->at = node->at;
     if (++r->masks > MAX_MASKS) {
-        if (r->masks == MAX_MASKS + 1) spec_error(r, node, "there are more than %d masks, the most there can be", MAX_MASKS);
+        if (r->masks == MAX_MASKS + 1)
+            spec_error(r, node, "there are more than %d masks, the most there can be", MAX_MASKS);
         return mask;
     }
     const struct option_row *option = read_choice(r, row, node, mask);
@@ -307,7 +316,8 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
 {
     if (node->kind != YAML_LIST || node->count == 0) {
         mismatch(r, row, node);
-        if (node->kind == YAML_WORD && spec_find_option(CHOICE_EMIT, node->text)) spec_note(r, node, "write [%s]", node->text);
+        if (node->kind == YAML_WORD && spec_find_option(CHOICE_EMIT, node->text))
+            spec_note(r, node, "write [%s]", node->text);
         return;
     }
     struct yaml *first[8] = {0};
@@ -338,13 +348,16 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
             continue;
         }
         if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is no name of a knob", key->text);
-        if (value->kind != YAML_INT) spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text, spec_found(r, value));
+        if (value->kind != YAML_INT)
+            spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text,
+                       spec_found(r, value));
         into->knob[into->knobs++] = (struct knob){key->text, value->integer, key->at, value->at};
     }
 }
 
 /* From how many keys on the n-th entry holds; `before` is the node that says so of the one before it, or NULL. */
-static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n, struct yaml *before, int64_t *from)
+static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n,
+                              struct yaml *before, int64_t *from)
 {
     struct yaml *node = entry->kind == YAML_MAP ? yaml_get(entry, "from") : NULL;
     if (!node) {
@@ -355,7 +368,8 @@ static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, 
         return before;
     }
     if (node->kind != YAML_INT || node->integer < 1 || node->integer > row->high)
-        spec_error(r, node, "'from': expected an integer from 1 to %lld, found %s", (long long)row->high, spec_found(r, node));
+        spec_error(r, node, "'from': expected an integer from 1 to %lld, found %s", (long long)row->high,
+                   spec_found(r, node));
     else if (n == 0 && node->integer != 1)
         spec_error(r, node, "'schedule': the first entry holds from 1 key on, so its 'from' is left out or 1");
     else if (n > 0 && node->integer <= (before ? before->integer : 1)) {
@@ -493,7 +507,8 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     }
 }
 
-/* Whether an unknown key of the map was probably meant to be this one; then saying that it is missing would be noise. */
+/* Whether an unknown key of the map was probably meant to be this one; then saying that it is missing would be
+   noise. */
 static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const struct key_row *row)
 {
     const char *const *words = spec_key_words(r->arena, row->group);

@@ -45,7 +45,8 @@ void spec_check(struct spec_reader *r, const char *file);
 struct yaml *yaml_read_override(struct arena *arena, const char *text, const char *origin, struct diagnostics *d);
 /* A node for the plain scalar `text`, positioned nowhere. */
 struct yaml *yaml_plain(struct arena *arena, const char *text);
-/* Where byte `offset` of a scalar's text stands in the file; the scalar's own position where that cannot be known. (yaml_position.c) */
+/* Where byte `offset` of a scalar's text stands in the file; the scalar's own position where that cannot be known.
+   (yaml_position.c) */
 struct position yaml_place(const struct yaml *node, size_t offset);
 
 #endif

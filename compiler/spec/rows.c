@@ -21,7 +21,8 @@ const struct choice_row choice_rows[] = {
 };
 
 const struct option_row option_rows[] = {
-#define OPTION(choice, word, value, payload, group, says) {CHOICE_##choice, #word, value, PAYLOAD_##payload, group, says},
+#define OPTION(choice, word, value, payload, group, says) \
+    {CHOICE_##choice, #word, value, PAYLOAD_##payload, group, says},
 #include "spec.def"
 };
 const int option_row_count = (int)(sizeof option_rows / sizeof *option_rows);
@@ -70,7 +71,8 @@ static void add_words(struct text *out, enum choice choice)
 
 static void add_integer(struct text *out, const struct key_row *row)
 {
-    static const char *const kind[] = {[CHECK_ANY] = "an integer", [CHECK_EVEN] = "an even integer", [CHECK_POWER_OF_TWO] = "a power of two"};
+    static const char *const kind[] = {
+        [CHECK_ANY] = "an integer", [CHECK_EVEN] = "an even integer", [CHECK_POWER_OF_TWO] = "a power of two"};
     text_add(out, "%s from %lld to %lld", kind[row->check], (long long)row->low, (long long)row->high);
 }
 
@@ -112,7 +114,9 @@ void spec_row_domain(const struct key_row *row, struct text *out)
         text_add(out, ", or auto");
         break;
     case ROW_COEFFICIENTS: text_add(out, "a list of finite numbers, or param"); break;
-    case ROW_TOKENS: text_add(out, "a list of integers from %lld to %lld", (long long)row->low, (long long)row->high); break;
+    case ROW_TOKENS:
+        text_add(out, "a list of integers from %lld to %lld", (long long)row->low, (long long)row->high);
+        break;
     case ROW_SCHEDULE: text_add(out, "a map of integers, or a list of such maps"); break;
     }
 }

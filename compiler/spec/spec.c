@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override,
-                       struct diagnostics *d)
+struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
+                       const char *const *override, struct diagnostics *d)
 {
     const int before = diagnostics_errors(d);
     struct spec_reader r = {.arena = arena, .d = d, .spec = arena_alloc(arena, sizeof *r.spec)};
@@ -47,8 +47,8 @@ enum status read_spec_file(const char *path, const struct options *o, struct tex
     if (f) fclose(f);
     const char *near = why == ENOENT && library_name(path) ? library_near(path) : NULL;
     if (why == ENOENT && library_name(path))
-        complain(o, "%s: no such file, and no spec that comes with attnc is called so; %s%s%s", path, near ? "did you mean '" : "attnc list prints the names",
-                 near ? near : "", near ? "'?" : "");
+        complain(o, "%s: no such file, and no spec that comes with attnc is called so; %s%s%s", path,
+                 near ? "did you mean '" : "attnc list prints the names", near ? near : "", near ? "'?" : "");
     else
         complain(o, "%s: %s", path, strerror(why));
     return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;

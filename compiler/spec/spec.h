@@ -1,4 +1,5 @@
-/* The spec: YAML as a tree with positions, the checked struct spec, the rows of spec.def that it is read by, and the library of specs. */
+/* The spec: YAML as a tree with positions, the checked struct spec, the rows of spec.def that it is read by, and the
+   library of specs. */
 #ifndef ATTNC_SPEC_H
 #define ATTNC_SPEC_H
 
@@ -9,24 +10,25 @@ enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_REAL, YAML_WORD, YAML_LIST
 struct yaml {
     enum yaml_kind kind;
     struct position at;
-    const char *text;      /* the scalar as written */
-    bool quoted;           /* a quoted or block scalar, always a WORD */
-    bool flag;             /* BOOL */
-    int64_t integer;       /* INT; one that does not fit is a REAL */
-    double real;           /* INT, REAL */
-    int count;             /* LIST, MAP */
-    struct yaml **item;    /* LIST: elements; MAP: values */
-    struct yaml **key;     /* MAP: scalars */
-    const char *origin;    /* the --set it came from, or NULL */
-    const char *source;    /* scalars of a file: the whole text it is in */
+    const char *text;   /* the scalar as written */
+    bool quoted;        /* a quoted or block scalar, always a WORD */
+    bool flag;          /* BOOL */
+    int64_t integer;    /* INT; one that does not fit is a REAL */
+    double real;        /* INT, REAL */
+    int count;          /* LIST, MAP */
+    struct yaml **item; /* LIST: elements; MAP: values */
+    struct yaml **key;  /* MAP: scalars */
+    const char *origin; /* the --set it came from, or NULL */
+    const char *source; /* scalars of a file: the whole text it is in */
     size_t source_length;
-    char style;            /* how it is written there: one of ' " | >, or 0: plain */
+    char style;                    /* how it is written there: one of ' " | >, or 0: plain */
     struct expression *expression; /* what it says, once it has been read as one: aliases share it */
-    bool wrong;            /* an error about it has been reported: readers keep quiet */
-    bool partial;          /* MAP: an entry was refused, so a key that is missing need not be */
+    bool wrong;                    /* an error about it has been reported: readers keep quiet */
+    bool partial;                  /* MAP: an entry was refused, so a key that is missing need not be */
 };
 enum { YAML_MAX_BYTES = 1 << 20 };
-/* One document, YAML 1.2 core scalars, aliases expanded by sharing. Reports everything wrong; NULL when there is no tree to go on with. */
+/* One document, YAML 1.2 core scalars, aliases expanded by sharing. Reports everything wrong; NULL when there is no
+   tree to go on with. */
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
 /* The value of a key of a map, or NULL. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
@@ -35,14 +37,21 @@ enum prepare_kind { PREPARE_LAYERNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCA
 struct prepare {
     enum prepare_kind kind;
     struct position at;
-    bool affine;      /* layernorm */
-    double eps;       /* layernorm, l2norm */
-    double base;      /* rope */
-    bool halves;      /* rope: pairs (t, t + D/2) instead of (2t, 2t + 1) */
-    double by;        /* scale */
+    bool affine; /* layernorm */
+    double eps;  /* layernorm, l2norm */
+    double base; /* rope */
+    bool halves; /* rope: pairs (t, t + D/2) instead of (2t, 2t + 1) */
+    double by;   /* scale */
 };
 
-enum similarity_kind { SIMILARITY_SOFTMAX, SIMILARITY_POLYNOMIAL, SIMILARITY_POLYNOMIAL_SQUARE, SIMILARITY_POLYSKETCH, SIMILARITY_LINEAR, SIMILARITY_CUSTOM };
+enum similarity_kind {
+    SIMILARITY_SOFTMAX,
+    SIMILARITY_POLYNOMIAL,
+    SIMILARITY_POLYNOMIAL_SQUARE,
+    SIMILARITY_POLYSKETCH,
+    SIMILARITY_LINEAR,
+    SIMILARITY_CUSTOM
+};
 enum compatibility_kind { COMPATIBILITY_DOT, COMPATIBILITY_MULTIPLICATIVE, COMPATIBILITY_ADDITIVE };
 enum bias_kind { BIAS_NONE, BIAS_ALIBI, BIAS_DENSE };
 enum feature_kind {
@@ -64,13 +73,13 @@ struct similarity {
     double scale, cap;
     enum bias_kind bias;
     enum compatibility_kind compatibility;
-    int64_t hidden;           /* additive */
+    int64_t hidden;                  /* additive */
     const struct expression *modify; /* or NULL */
     struct position modify_at, compatibility_at, bias_at;
     /* polynomial, polynomial_square, polysketch */
     int64_t degree;
     double alpha, beta;
-    double *coefficients;     /* degree + 1 of them; NULL: a parameter */
+    double *coefficients; /* degree + 1 of them; NULL: a parameter */
     int64_t sketch;
     bool learned, local_exact;
     /* linear */
@@ -107,10 +116,10 @@ struct mask {
     int64_t length;                /* prefix */
     int64_t *token;                /* global: tokens, or NULL */
     int tokens;
-    uint64_t seed;                 /* random */
-    bool causal;                   /* random */
+    uint64_t seed; /* random */
+    bool causal;   /* random */
     const struct expression *expr;
-    int parts;                     /* any, all, not */
+    int parts; /* any, all, not */
     struct mask **part;
 };
 
@@ -149,10 +158,10 @@ struct spec {
     struct schedule *schedule; /* ascending */
     int schedules;             /* 0: all is the compiler's choice */
 };
-/* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names it).
-   `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
-struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override,
-                       struct diagnostics *d);
+/* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names
+   it). `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
+struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
+                       const char *const *override, struct diagnostics *d);
 
 /* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
 struct library_spec {
@@ -162,8 +171,8 @@ extern const struct library_spec library_specs[];
 /* By name, or NULL; the name nearest to one that is none of theirs, or NULL. (library.c) */
 const struct library_spec *library_find(const char *name);
 const char *library_near(const char *name);
-/* Every command that takes a spec takes the name of one of these as well: of a name without a slash and a suffix that is no file it is the spec.
-   NULL: the operand means a file. */
+/* Every command that takes a spec takes the name of one of these as well: of a name without a slash and a suffix that
+   is no file it is the spec. NULL: the operand means a file. */
 const struct library_spec *library_operand(const char *operand);
 bool library_name(const char *operand); /* whether it could be such a name */
 
@@ -171,7 +180,8 @@ enum { MAX_DRAWN = 16 }; /* masks that draw at random */
 
 /* Reports a name that NAME.py cannot have. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);
-/* The text of a spec, from a file or of those that come with attnc; else a message. It ends with a 0 that is not counted. */
+/* The text of a spec, from a file or of those that come with attnc; else a message. It ends with a 0 that is not
+   counted. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 
 enum group {
@@ -210,7 +220,15 @@ enum row_type {
     ROW_EMIT,
     ROW_SCHEDULE
 };
-enum row_check { CHECK_ANY, CHECK_EVEN, CHECK_POWER_OF_TWO, CHECK_FINITE, CHECK_POSITIVE, CHECK_NOT_NEGATIVE, CHECK_NOT_ZERO };
+enum row_check {
+    CHECK_ANY,
+    CHECK_EVEN,
+    CHECK_POWER_OF_TWO,
+    CHECK_FINITE,
+    CHECK_POSITIVE,
+    CHECK_NOT_NEGATIVE,
+    CHECK_NOT_ZERO
+};
 enum payload { PAYLOAD_BARE, PAYLOAD_OPTIONS, PAYLOAD_VALUE };
 
 struct key_row {

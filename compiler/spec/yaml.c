@@ -1,4 +1,5 @@
-/* YAML files as trees with positions: libyaml's events, the core scalars of YAML 1.2, and limits that no honest spec meets. */
+/* YAML files as trees with positions: libyaml's events, the core scalars of YAML 1.2, and limits that no honest spec
+   meets. */
 #include "reader.h"
 #include "spec.h"
 #include "../support/support.h"
@@ -100,15 +101,16 @@ static bool check_bytes(struct loader *r, const char *text, size_t length)
             report(r, at, "byte 0x%02x is not UTF-8 text", s[0]);
             return false;
         }
-        const bool allowed = c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c <= 0x7e) || c == 0x85 || (c >= 0xa0 && c <= 0xfffd && c != 0xfeff) ||
-                             c >= 0x10000;
+        const bool allowed = c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c <= 0x7e) || c == 0x85 ||
+                             (c >= 0xa0 && c <= 0xfffd && c != 0xfeff) || c >= 0x10000;
         if (!allowed) {
             report(r, at, c == 0xfeff ? "a byte order mark inside the file" : "control character U+%04X", (unsigned)c);
             return false;
         }
         i += (size_t)bytes;
         at.column++;
-        if ((c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029) && !(c == '\r' && i < length && text[i] == '\n')) {
+        if ((c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029) &&
+            !(c == '\r' && i < length && text[i] == '\n')) {
             at.line++;
             at.column = 1;
         }
@@ -275,8 +277,9 @@ static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t 
     resolve(node);
     if (*tag) {
         if (strcmp(tag, "float") == 0 && node->kind == YAML_INT) node->kind = YAML_REAL;
-        static const char *const names[] = {[YAML_NULL] = "null", [YAML_BOOL] = "bool", [YAML_INT] = "int", [YAML_REAL] = "float",
-                                            [YAML_WORD] = "str",  [YAML_LIST] = "seq",  [YAML_MAP] = "map"};
+        static const char *const names[] = {
+            [YAML_NULL] = "null", [YAML_BOOL] = "bool", [YAML_INT] = "int", [YAML_REAL] = "float",
+            [YAML_WORD] = "str",  [YAML_LIST] = "seq",  [YAML_MAP] = "map"};
         if (strcmp(tag, names[node->kind]) != 0) {
             report(r, node->at, "'%.60s' is not of the type that its tag says, %s", node->text, tag);
             node->wrong = true;
@@ -288,7 +291,8 @@ static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t 
         node->wrong = true;
     }
     const char *first = node->text + (*node->text == '-' || *node->text == '+');
-    if (node->kind == YAML_INT && first[0] == '0' && first[1] >= '0' && first[1] <= '9' && strspn(first, "0") != strlen(first)) {
+    if (node->kind == YAML_INT && first[0] == '0' && first[1] >= '0' && first[1] <= '9' &&
+        strspn(first, "0") != strlen(first)) {
         /* YAML 1.1 reads octal, YAML 1.2 decimal: whoever wrote it may mean either */
         report(r, node->at, "a number with a leading zero is ambiguous");
         remark(r, node->at, "write it without the zero, or with 0o before it if it is octal");
@@ -302,7 +306,8 @@ static void grow(struct loader *r, struct frame *f)
 {
     if (f->node->count < f->capacity) return;
     const int capacity = f->capacity ? 2 * f->capacity : 4;
-    struct yaml **item = arena_alloc(r->arena, (size_t)capacity * sizeof *item), **key = arena_alloc(r->arena, (size_t)capacity * sizeof *key);
+    struct yaml **item = arena_alloc(r->arena, (size_t)capacity * sizeof *item),
+                **key = arena_alloc(r->arena, (size_t)capacity * sizeof *key);
     if (f->node->count) {
         memcpy(item, f->node->item, (size_t)f->node->count * sizeof *item);
         if (f->node->kind == YAML_MAP) memcpy(key, f->node->key, (size_t)f->node->count * sizeof *key);
@@ -436,7 +441,8 @@ static void read_alias(struct loader *r, const yaml_event_t *event)
     place(r, a->node, a->size, a->height);
 }
 
-static void open_collection(struct loader *r, const yaml_event_t *event, enum yaml_kind kind, const yaml_char_t *tag, const yaml_char_t *anchor)
+static void open_collection(struct loader *r, const yaml_event_t *event, enum yaml_kind kind, const yaml_char_t *tag,
+                            const yaml_char_t *anchor)
 {
     struct yaml *node = node_new(r, event);
     node->kind = kind;
@@ -501,8 +507,12 @@ static void read_events(struct loader *r, yaml_parser_t *parser)
             break;
         }
         case YAML_ALIAS_EVENT: read_alias(r, &event); break;
-        case YAML_SEQUENCE_START_EVENT: open_collection(r, &event, YAML_LIST, event.data.sequence_start.tag, event.data.sequence_start.anchor); break;
-        case YAML_MAPPING_START_EVENT: open_collection(r, &event, YAML_MAP, event.data.mapping_start.tag, event.data.mapping_start.anchor); break;
+        case YAML_SEQUENCE_START_EVENT:
+            open_collection(r, &event, YAML_LIST, event.data.sequence_start.tag, event.data.sequence_start.anchor);
+            break;
+        case YAML_MAPPING_START_EVENT:
+            open_collection(r, &event, YAML_MAP, event.data.mapping_start.tag, event.data.mapping_start.anchor);
+            break;
         case YAML_SEQUENCE_END_EVENT:
         case YAML_MAPPING_END_EVENT: close_collection(r); break;
         case YAML_DOCUMENT_START_EVENT:

@@ -1,5 +1,5 @@
-/* Where a byte of a scalar's value stands in the file. The scalar is decoded again, each byte with its place, by the rules of its style; unless
-   that gives the value that libyaml gave, the place is that of the scalar's beginning. */
+/* Where a byte of a scalar's value stands in the file. The scalar is decoded again, each byte with its place, by the
+   rules of its style; unless that gives the value that libyaml gave, the place is that of the scalar's beginning. */
 #include "reader.h"
 #include "spec.h"
 
@@ -9,12 +9,12 @@
 enum { MAX_DECODED = 1 << 16, MAX_INDENT = 64 };
 
 struct decoder {
-    const char *s, *end;     /* what is left of the file */
-    struct position at;      /* of s */
-    const char *value;       /* what it has to come to */
-    size_t length, made;     /* of the value; of that decoded */
+    const char *s, *end; /* what is left of the file */
+    struct position at;  /* of s */
+    const char *value;   /* what it has to come to */
+    size_t length, made; /* of the value; of that decoded */
     size_t wanted;
-    struct position found;   /* where byte `wanted` stands, once it has been met */
+    struct position found; /* where byte `wanted` stands, once it has been met */
     bool failed;
 };
 
@@ -187,7 +187,8 @@ static void decode_double(struct decoder *x)
 static void decode_lines(struct decoder *x, int indent, bool folded, char chomping)
 {
     struct position broken = x->at; /* where the last break stands */
-    bool pending = false, blank_before = false; /* a break that is not in the value yet; the line before began with a blank */
+    bool pending = false,
+         blank_before = false; /* a break that is not in the value yet; the line before began with a blank */
     while (more(x) && !x->failed) {
         int breaks = 0;
         struct decoder line;
@@ -233,7 +234,8 @@ static void decode_block(struct decoder *x, char style)
     }
     while (more(x) && !at_break(x)) skip(x);
     skip(x);
-    /* an indentation that is given counts from one that is not known here: the right one is that which gives the value */
+    /* an indentation that is given counts from one that is not known here: the right one is that which gives the
+       value */
     struct decoder first = *x;
     int min = 1, max = MAX_INDENT;
     if (!given) {
@@ -267,7 +269,11 @@ static void skip_properties(struct decoder *x)
 struct position yaml_place(const struct yaml *node, size_t offset)
 {
     if (!node->source || !node->text || node->at.line < 1) return node->at;
-    struct decoder decoder = {.s = node->source, .end = node->source + node->source_length, .at = {1, 1}, .value = node->text}, *x = &decoder;
+    struct decoder decoder = {.s = node->source,
+                              .end = node->source + node->source_length,
+                              .at = {1, 1},
+                              .value = node->text},
+                   *x = &decoder;
     x->length = strlen(node->text);
     x->wanted = offset;
     if (x->length > MAX_DECODED || offset >= x->length) return node->at;

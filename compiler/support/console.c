@@ -1,4 +1,5 @@
-/* How messages reach a terminal: names of files, words of specs and what databases and other programs say may be in any of them. */
+/* How messages reach a terminal: names of files, words of specs and what databases and other programs say may be in any
+   of them. */
 #include "support.h"
 
 #include <string.h>
@@ -37,7 +38,8 @@ void console_error(const struct console *c, const char *format, ...)
     va_end(arguments);
 }
 
-static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments) IR_PRINTF(3, 0);
+static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments)
+    IR_PRINTF(3, 0);
 
 static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments)
 {

@@ -52,7 +52,10 @@ bool lengths_read(const struct options *o, const char *by_default, struct length
     for (;; at++) {
         at = lengths_add(at, out);
         if (!at || (*at && *at != ',')) {
-            complain(o, "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'", MAX_LENGTHS, text);
+            complain(
+                o,
+                "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'",
+                MAX_LENGTHS, text);
             return false;
         }
         if (!*at) return true;

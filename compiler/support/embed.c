@@ -18,7 +18,8 @@ static void embed(FILE *out, const char *path)
     if (!in) fail(path);
     int column = 0;
     for (int c; (c = getc(in)) != EOF;) {
-        fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ", (unsigned)c); /* a char may have a sign or none */
+        fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ",
+                (unsigned)c); /* a char may have a sign or none */
         column++;
     }
     if (ferror(in)) fail(path);

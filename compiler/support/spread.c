@@ -21,7 +21,8 @@ double repeats_spread(const double *seconds, int count)
     qsort(sorted, (size_t)count, sizeof *sorted, ascending);
     const double place = 0.75 * (count - 1);
     const int below = (int)place, above = below + 1 < count ? below + 1 : below;
-    const double quartile = sorted[below] + (place - below) * (sorted[above] - sorted[below]), spread = quartile / sorted[0] - 1;
+    const double quartile = sorted[below] + (place - below) * (sorted[above] - sorted[below]),
+                 spread = quartile / sorted[0] - 1;
     free(sorted);
     return isfinite(spread) ? spread : 0;
 }

@@ -8,8 +8,9 @@
 
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
-/* Repeats of a measurement, as seconds: by how much of the best of them three quarters lie above it at most; 0 for fewer than two. Where that is more
-   than SPREAD_MAX one number does not stand for them, and whoever tells it says so. (spread.c) */
+/* Repeats of a measurement, as seconds: by how much of the best of them three quarters lie above it at most; 0 for
+   fewer than two. Where that is more than SPREAD_MAX one number does not stand for them, and whoever tells it says so.
+   (spread.c) */
 double repeats_spread(const double *seconds, int count);
 extern const double SPREAD_MAX;
 
@@ -38,8 +39,8 @@ struct options {
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* by --target */
-    bool python; /* NAME.py is asked for: the name of the spec must be one that Python can import */
-    int threads; /* 0: OpenMP's default */
+    bool python;        /* NAME.py is asked for: the name of the spec must be one that Python can import */
+    int threads;        /* 0: OpenMP's default */
     /* bench and explain, as they were written; NULL: not there (bench/options.c). Files may be "-", standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
     bool machine;
@@ -53,7 +54,7 @@ struct options {
     const char *const *set;
     int sets;
     const struct schedule *schedule; /* in place of the spec's own, as only a search asks for; NULL: there is none */
-    const char *const *file; /* operands */
+    const char *const *file;         /* operands */
     int files;
 };
 
@@ -61,8 +62,8 @@ struct options {
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* `attnc: error: message` on standard error, in the colours asked for. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
-/* `attnc: KIND: message`, or `attnc: message` where the kind is "", on standard error unless --quiet. Like all that is said, one line of plain text:
-   what names and databases have of control characters is shown as `?`. (console.c) */
+/* `attnc: KIND: message`, or `attnc: message` where the kind is "", on standard error unless --quiet. Like all that is
+   said, one line of plain text: what names and databases have of control characters is shown as `?`. (console.c) */
 void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
 /* The same, for what is called without options. */
 void console_error(const struct console *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -82,8 +83,8 @@ struct head_counts {
     int64_t heads, kv_heads;
 };
 
-/* A whole number from 1 up (`k` and `M` after it stand for 1024 and 1024 * 1024), a length or a range of lengths, heads as in 8/2: what follows it in the
-   text; NULL when there is none. */
+/* A whole number from 1 up (`k` and `M` after it stand for 1024 and 1024 * 1024), a length or a range of lengths, heads
+   as in 8/2: what follows it in the text; NULL when there is none. */
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct head_counts *out);
@@ -107,7 +108,8 @@ void folder_close(struct folder *f);
 const char *folder_name(const struct folder *f);
 /* A descriptor of the folder of that name, which is no link; -1 with errno. */
 int folder_open(int parent, const char *name);
-/* A new folder that only this user can enter, in `parent` or, where that is none, with the temporary files; false with errno. */
+/* A new folder that only this user can enter, in `parent` or, where that is none, with the temporary files; false with
+   errno. */
 bool private_open(struct arena *arena, const struct folder *parent, struct folder *out);
 /* Removes a file, a link, or a folder and what is in it; never what a link leads to. */
 void remove_at(int parent, const char *name);

@@ -64,7 +64,8 @@ static const bool *supported(int row)
 #define ALWAYS true
 #define HAS(attribute, supported) supported
 #define LACKS false
-#define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) {supported, __VA_ARGS__},
+#define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) \
+    {supported, __VA_ARGS__},
     static bool here[ROWS][1 + TARGET_FEATURES];
     const bool found[ROWS][1 + TARGET_FEATURES] = {
 #include "target.def"
@@ -130,8 +131,10 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
         *made = *before;
         made->features |= 1U << f;
         made->suffix = arena_printf(arena, "%s%s", before->suffix, features[f].suffix);
-        made->attribute = arena_printf(arena, "%s%s%s", row->feature[f].attribute, *before->attribute ? "," : "", before->attribute);
-        made->supported = arena_printf(arena, "%s%s%s", row->feature[f].supported, *before->supported ? " && " : "", before->supported);
+        made->attribute = arena_printf(arena, "%s%s%s", row->feature[f].attribute, *before->attribute ? "," : "",
+                                       before->attribute);
+        made->supported = arena_printf(arena, "%s%s%s", row->feature[f].supported, *before->supported ? " && " : "",
+                                       before->supported);
         with[count++] = made;
     }
     for (int k = 0; k < count; k++) version[k] = with[count - 1 - k];
@@ -142,7 +145,8 @@ const char *target_features_text(struct arena *arena, const struct target *t)
 {
     const char *text = "";
     for (int f = 0; f < TARGET_FEATURES; f++)
-        if (target_has(t, (enum target_feature)f)) text = arena_printf(arena, "%s%s%s", text, *text ? ", " : " with ", features[f].says);
+        if (target_has(t, (enum target_feature)f))
+            text = arena_printf(arena, "%s%s%s", text, *text ? ", " : " with ", features[f].says);
     return text;
 }
 

@@ -6,11 +6,11 @@
 
 /* A machine that code is made for (target.c, target.def). */
 struct target {
-    const char *name;       /* "x86-64-v4" */
-    const char *suffix;     /* "v4", the end of C names */
-    const char *attribute;  /* of the functions made for it, "" if none */
-    const char *guard;      /* preprocessor condition, "" if none */
-    const char *supported;  /* C condition at run time, "" if always */
+    const char *name;      /* "x86-64-v4" */
+    const char *suffix;    /* "v4", the end of C names */
+    const char *attribute; /* of the functions made for it, "" if none */
+    const char *guard;     /* preprocessor condition, "" if none */
+    const char *supported; /* C condition at run time, "" if always */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
     unsigned features; /* that code may use, as bits: 1 << TARGET_… */
@@ -23,11 +23,12 @@ enum target_feature {
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
 bool target_runs(const struct target *t);           /* on this machine */
 bool target_has(const struct target *t, enum target_feature feature);
-/* Those that a spec of the dtype is compiled for: with the features that serve it, the most capable first, and last the target itself. Returns how many. */
+/* Those that a spec of the dtype is compiled for: with the features that serve it, the most capable first, and last the
+   target itself. Returns how many. */
 int target_versions(struct arena *arena, const struct target *t, enum dtype dtype, const struct target **version);
 const char *target_features_text(struct arena *arena, const struct target *t); /* " with products of bf16", or "" */
-int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
-const char *const *target_names(void);              /* NULL-ended */
+int target_rank(const struct target *t); /* its row in target.def, where the better come first */
+const char *const *target_names(void);   /* NULL-ended */
 enum { MAX_TARGETS = 8, MAX_VERSIONS = MAX_TARGETS * (TARGET_FEATURES + 1) };
 
 #endif

@@ -1,4 +1,5 @@
-/* What the cost model expects of a schedule: the work of its form, and what tiles add to it. It ranks candidates; measurement decides. */
+/* What the cost model expects of a schedule: the work of its form, and what tiles add to it. It ranks candidates;
+   measurement decides. */
 #include "result.h"
 #include "space.h"
 #include "../cost/cost.h"
@@ -9,14 +10,15 @@
 
 #include <math.h>
 
-static const double MOVE = 3;      /* FLOPs that a core could do while an element comes from the second-level cache */
+static const double MOVE = 3; /* FLOPs that a core could do while an element comes from the second-level cache */
 static const double BROADCAST = 0.15; /* of a multiply-add: what a load beside it costs */
 static const double OUTSIDE = 0.25;   /* more work for every time that the tiles exceed that cache */
 
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p)
 {
     struct knob knob[MAX_KNOBS];
-    for (int k = 0; k < s->knobs; k++) knob[k] = (struct knob){.name = s->knob[k].name, .value = s->knob[k].value[p->at[k]]};
+    for (int k = 0; k < s->knobs; k++)
+        knob[k] = (struct knob){.name = s->knob[k].name, .value = s->knob[k].value[p->at[k]]};
     const struct register_block block = schedule_block(t, &(struct schedule){.knob = knob, .knobs = s->knobs});
     return 1 + BROADCAST * (double)(block.rows + block.vectors) * 4 / (double)(block.rows * block.vectors);
 }
@@ -25,7 +27,8 @@ double schedule_cycles(const struct unit *p, const struct target *t, const struc
 {
     const struct compilation *c = unit_choice(p, t, shape->length);
     if (!c) return INFINITY;
-    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
+                                      shape->length};
     struct counts counts;
     count_work(c, &size, document, machine_cache(), &counts);
     struct roofline roofline = roofline_of(c, &size, &counts, shape->threads, 0);

@@ -28,9 +28,9 @@ static void names_add(struct names *n, struct arena *arena, const char *name)
     n->name = grown;
 }
 
-static const char
-    csv_head[] = "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,"
-                 "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as";
+static const char csv_head[] =
+    "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,"
+    "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as";
 
 /* Nothing where it is not known. */
 static void csv_real(struct text *out, double value, bool known)
@@ -39,7 +39,8 @@ static void csv_real(struct text *out, double value, bool known)
     if (known && isfinite(value)) text_add(out, "%.9g", value);
 }
 
-static void csv_trial(const struct tune_run *run, const struct tune_trial *trial, const struct names *knobs, struct text *out)
+static void csv_trial(const struct tune_run *run, const struct tune_trial *trial, const struct names *knobs,
+                      struct text *out)
 {
     const struct tune_experiment *e = &run->experiment;
     const struct tune_result *r = &trial->result;
@@ -54,7 +55,8 @@ static void csv_trial(const struct tune_run *run, const struct tune_trial *trial
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) text_add(out, ",%lld", (long long)sizes[k]);
     text_add(out, ",");
     table_csv(out, run->strategy);
-    text_add(out, ",%llu,%.3f,%lld,%.3f,%s,", (unsigned long long)run->seed, run->begun, (long long)trial->id, trial->begun, tune_status_name[r->status]);
+    text_add(out, ",%llu,%.3f,%lld,%.3f,%s,", (unsigned long long)run->seed, run->begun, (long long)trial->id,
+             trial->begun, tune_status_name[r->status]);
     table_csv(out, r->why);
     text_add(out, ",%d", r->samples);
     csv_real(out, tune_seconds(r), true);
@@ -69,7 +71,8 @@ static void csv_trial(const struct tune_run *run, const struct tune_trial *trial
     for (int n = 0; n < knobs->count; n++) {
         text_add(out, ",");
         for (int k = 0; k < e->space.knobs; k++)
-            if (strcmp(e->space.knob[k].name, knobs->name[n]) == 0) text_add(out, "%lld", (long long)e->space.knob[k].value[trial->point.at[k]]);
+            if (strcmp(e->space.knob[k].name, knobs->name[n]) == 0)
+                text_add(out, "%lld", (long long)e->space.knob[k].value[trial->point.at[k]]);
     }
     text_add(out, "\r\n");
 }
@@ -79,7 +82,8 @@ static bool print_csv(const struct tune_run *runs, int count, struct text *out)
     struct arena *arena = arena_new();
     struct names knobs = {0};
     for (int r = 0; r < count; r++)
-        for (int k = 0; k < runs[r].experiment.space.knobs; k++) names_add(&knobs, arena, runs[r].experiment.space.knob[k].name);
+        for (int k = 0; k < runs[r].experiment.space.knobs; k++)
+            names_add(&knobs, arena, runs[r].experiment.space.knob[k].name);
     text_add(out, "%s", csv_head);
     for (int n = 0; n < knobs.count; n++) {
         text_add(out, ",");
@@ -106,7 +110,8 @@ static json_t *word(const char *text)
     return made;
 }
 
-/* JSON as Jansson writes it, which leaves the control characters from 7f on as they are: these are inside strings alone, and there \u can be written. */
+/* JSON as Jansson writes it, which leaves the control characters from 7f on as they are: these are inside strings
+   alone, and there \u can be written. */
 static void put_json(const char *text, struct text *out)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
@@ -136,8 +141,9 @@ static json_t *space_json(const struct tune_space *s)
         const struct tune_knob *knob = &s->knob[k];
         json_t *values = json_array();
         for (int v = 0; v < knob->values; v++) json_array_append_new(values, whole(knob->value[v]));
-        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o}", "name", word(knob->name), "says", word(knob->says), "usual",
-                                              whole(knob->value[knob->default_at]), "values", values));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:o, s:o, s:o}", "name", word(knob->name), "says", word(knob->says),
+                                        "usual", whole(knob->value[knob->default_at]), "values", values));
     }
     return list;
 }
@@ -148,15 +154,19 @@ static json_t *trial_json(const struct tune_run *run, const struct tune_trial *t
     const struct tune_result *r = &trial->result;
     const struct tune_gain gain = tune_gain(r);
     json_t *schedule = json_object(), *samples = json_array();
-    for (int k = 0; k < s->knobs; k++) json_object_set_new(schedule, s->knob[k].name, whole(s->knob[k].value[trial->point.at[k]]));
+    for (int k = 0; k < s->knobs; k++)
+        json_object_set_new(schedule, s->knob[k].name, whole(s->knob[k].value[trial->point.at[k]]));
     for (int k = 0; k < r->samples; k++)
-        json_array_append_new(samples, json_pack("{s:o, s:o}", "seconds", real(r->sample[k].seconds, true), "usual", real(r->sample[k].default_seconds, true)));
-    json_t *made = json_pack("{s:o, s:o, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(trial->id), "same_as",
-                             trial->same_as ? whole(trial->same_as) : json_null(), "begun", trial->begun, "status", tune_status_name[r->status], "why",
-                             *r->why ? word(r->why) : json_null(), "schedule", schedule, "seconds", real(tune_seconds(r), true), "ratio",
-                             real(gain.ratio, true), "ratio_low", real(gain.low, true), "ratio_high", real(gain.high, true), "work_flops",
-                             real(r->work, r->work > 0), "peak_flops_s", real(r->peak, r->peak > 0), "bytes", real(r->bytes, r->bytes > 0), "bandwidth_bytes_s",
-                             real(r->bandwidth, r->bandwidth > 0), "samples", samples);
+        json_array_append_new(samples, json_pack("{s:o, s:o}", "seconds", real(r->sample[k].seconds, true), "usual",
+                                                 real(r->sample[k].default_seconds, true)));
+    json_t *made = json_pack(
+        "{s:o, s:o, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(trial->id),
+        "same_as", trial->same_as ? whole(trial->same_as) : json_null(), "begun", trial->begun, "status",
+        tune_status_name[r->status], "why", *r->why ? word(r->why) : json_null(), "schedule", schedule, "seconds",
+        real(tune_seconds(r), true), "ratio", real(gain.ratio, true), "ratio_low", real(gain.low, true), "ratio_high",
+        real(gain.high, true), "work_flops", real(r->work, r->work > 0), "peak_flops_s", real(r->peak, r->peak > 0),
+        "bytes", real(r->bytes, r->bytes > 0), "bandwidth_bytes_s", real(r->bandwidth, r->bandwidth > 0), "samples",
+        samples);
     return made;
 }
 
@@ -169,14 +179,17 @@ static json_t *run_json(const struct tune_run *run)
     snprintf(digits, sizeof digits, "%llu", (unsigned long long)run->seed);
     json_t *trials = json_array();
     for (int t = 0; t < run->trials; t++) json_array_append_new(trials, trial_json(run, &run->trial[t]));
-    json_t *shape = json_pack("{s:o, s:o, s:o, s:o, s:i}", "batch", whole(s->batch), "heads", whole(s->heads), "kv_heads", whole(s->kv_heads), "length",
-                              whole(s->length), "threads", s->threads);
-    json_t *spec = json_pack("{s:o, s:o, s:o}", "name", word(e->spec_name), "hash", word(e->spec_hash), "text", word(e->spec_text));
+    json_t *shape = json_pack("{s:o, s:o, s:o, s:o, s:i}", "batch", whole(s->batch), "heads", whole(s->heads),
+                              "kv_heads", whole(s->kv_heads), "length", whole(s->length), "threads", s->threads);
+    json_t *spec = json_pack("{s:o, s:o, s:o}", "name", word(e->spec_name), "hash", word(e->spec_hash), "text",
+                             word(e->spec_text));
     /* beyond what a JSON library holds as an integer: digits */
     json_t *seed = run->seed > INT64_MAX ? json_string(digits) : whole((int64_t)run->seed);
-    return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(run->id), "begun", run->begun, "strategy",
-                     word(run->strategy), "seed", seed, "spec", spec, "machine", word(e->machine), "compiler", word(e->compiler), "attnc", word(e->attnc),
-                     "target", word(e->target), "shape", shape, "space", space_json(&e->space), "best", best ? whole(best->id) : json_null(), "trials", trials);
+    return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(run->id), "begun",
+                     run->begun, "strategy", word(run->strategy), "seed", seed, "spec", spec, "machine",
+                     word(e->machine), "compiler", word(e->compiler), "attnc", word(e->attnc), "target",
+                     word(e->target), "shape", shape, "space", space_json(&e->space), "best",
+                     best ? whole(best->id) : json_null(), "trials", trials);
 }
 
 static bool print_json(const struct tune_run *runs, int count, struct text *out)

@@ -13,7 +13,8 @@
 
 static bool bad_shape(const struct options *o, const char *text)
 {
-    complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MAX_SHAPES, text);
+    complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MAX_SHAPES,
+             text);
     return false;
 }
 
@@ -68,7 +69,9 @@ static bool read_shard(const struct options *o, struct tune_request *r)
         return false;
     }
     if (strcmp(r->strategy, "exhaustive") == 0 || strcmp(r->strategy, "random") == 0) return true;
-    complain(o, "--shard goes with --strategy exhaustive or random: others choose by all that they have seen; give each its own --seed instead");
+    complain(
+        o,
+        "--shard goes with --strategy exhaustive or random: others choose by all that they have seen; give each its own --seed instead");
     return false;
 }
 
@@ -89,12 +92,17 @@ static const char *default_database(const struct options *o, struct arena *arena
 
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status)
 {
-    *r = (struct tune_request){.time = 300, .limit = 60, .samples = 5, .seed = o->has_seed ? o->seed : 1, .strategy = o->strategy ? o->strategy : "model"};
+    *r = (struct tune_request){.time = 300,
+                               .limit = 60,
+                               .samples = 5,
+                               .seed = o->has_seed ? o->seed : 1,
+                               .strategy = o->strategy ? o->strategy : "model"};
     *status = STATUS_USAGE;
     bool good = search_known(r->strategy, o);
     for (int k = 0; k < o->shapes && good; k++) good = read_shape(o, o->shape[k], r);
     if (o->shapes == 0 && good) good = read_shape(o, "n=4k,heads=8", r);
-    good = good && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit) && document_read(o, &r->document) &&
+    good = good && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit) &&
+           document_read(o, &r->document) &&
            (!o->trials || one_number(o, "--trials", o->trials, 1 << 30, &r->trials)) &&
            (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples)) && read_shard(o, r);
     int lengths = 0;
@@ -115,7 +123,9 @@ bool tune_knobs(const struct options *o, struct tune_space *space)
     for (const char *at = o->knobs; at; at = *at ? at + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         int k = 0;
-        while (k < space->knobs && !(strlen(space->knob[k].name) == length && memcmp(space->knob[k].name, at, length) == 0)) k++;
+        while (k < space->knobs &&
+               !(strlen(space->knob[k].name) == length && memcmp(space->knob[k].name, at, length) == 0))
+            k++;
         if (k == space->knobs) {
             struct text all = {0};
             for (k = 0; k < space->knobs; k++) text_add(&all, "%s%s", k ? ", " : "", space->knob[k].name);

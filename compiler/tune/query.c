@@ -77,11 +77,13 @@ static void fill(const struct tune_run *run, struct line *l)
 
 static bool same_place(const struct tune_experiment *a, const struct tune_experiment *b)
 {
-    return strcmp(a->machine, b->machine) == 0 && strcmp(a->compiler, b->compiler) == 0 && strcmp(a->attnc, b->attnc) == 0 && strcmp(a->target, b->target) == 0;
+    return strcmp(a->machine, b->machine) == 0 && strcmp(a->compiler, b->compiler) == 0 &&
+           strcmp(a->attnc, b->attnc) == 0 && strcmp(a->target, b->target) == 0;
 }
 
 /* Runs that were made in the same place, under a line that says which. */
-static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width, struct text *out)
+static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width,
+                        struct text *out)
 {
     const struct tune_experiment *e = &runs[first].experiment;
     struct text place = {0};
@@ -112,14 +114,16 @@ enum status tune_query(const struct options *o, const struct tune_run *runs, int
     for (int c = 0; c < COLUMNS; c++) {
         width[c] = table_width(title[c]);
         for (int k = 0; k < count; k++)
-            if (line[k].cell[c].data && table_width(line[k].cell[c].data) > width[c]) width[c] = table_width(line[k].cell[c].data);
+            if (line[k].cell[c].data && table_width(line[k].cell[c].data) > width[c])
+                width[c] = table_width(line[k].cell[c].data);
     }
     for (int k = 0; k < count; k++) {
         bool before = false;
         for (int j = 0; j < k; j++) before |= same_place(&runs[j].experiment, &runs[k].experiment);
         if (!before) print_place(runs, count, k, line, width, &out);
     }
-    text_add(&out, count ? "\nTimes are medians; `of usual` is the median of quotients, with its 95%% interval.\n" : "no runs\n");
+    text_add(&out, count ? "\nTimes are medians; `of usual` is the median of quotients, with its 95%% interval.\n"
+                         : "no runs\n");
     const enum status status = table_put(o, &out);
     text_free(&out);
     for (int k = 0; k < count; k++)

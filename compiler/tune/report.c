@@ -1,5 +1,6 @@
-/* The page about searches (attnc tune --report): the headline and the trials of each run as HTML, which a reader without scripts has all of; the same as
-   JSON, of which report.js draws the charts. Nothing in it comes from elsewhere, and the same runs give the same bytes. */
+/* The page about searches (attnc tune --report): the headline and the trials of each run as HTML, which a reader
+   without scripts has all of; the same as JSON, of which report.js draws the charts. Nothing in it comes from
+   elsewhere, and the same runs give the same bytes. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -40,7 +41,8 @@ static void add_escaped(struct text *out, const char *text)
 
 /* ---- what a run and a trial say ---- */
 
-/* The quotient of times upside down: how many times as fast as the default schedule. Without a sample it is not known. */
+/* The quotient of times upside down: how many times as fast as the default schedule. Without a sample it is not
+   known. */
 struct speed {
     bool known;
     double times, low, high, seconds;
@@ -48,11 +50,12 @@ struct speed {
 /* A run, and what follows from it. */
 struct view {
     const struct tune_run *run;
-    int number;           /* from 1 */
-    struct speed *speed;  /* of each trial */
-    int measured;         /* that have a speed */
-    int by_default;            /* the trial of the default schedule, or -1 */
-    const struct tune_trial *best; /* that is faster than the default schedule; NULL: there is none, or it is the default schedule itself */
+    int number;          /* from 1 */
+    struct speed *speed; /* of each trial */
+    int measured;        /* that have a speed */
+    int by_default;      /* the trial of the default schedule, or -1 */
+    /* that is faster than the default schedule; NULL: there is none, or it is the default schedule itself */
+    const struct tune_trial *best;
 };
 struct page {
     struct text *out;
@@ -64,9 +67,11 @@ struct page {
 static struct speed speed_of(const struct tune_result *r)
 {
     const struct tune_gain g = tune_gain(r);
-    const bool known = r->status == TUNE_MEASURED && r->samples > 0 && isfinite(g.ratio) && g.ratio > 0 && g.low > 0 && isfinite(g.high);
+    const bool known = r->status == TUNE_MEASURED && r->samples > 0 && isfinite(g.ratio) && g.ratio > 0 && g.low > 0 &&
+                       isfinite(g.high);
     if (!known) return (struct speed){0};
-    return (struct speed){.known = true, .times = 1 / g.ratio, .low = 1 / g.high, .high = 1 / g.low, .seconds = tune_seconds(r)};
+    return (struct speed){
+        .known = true, .times = 1 / g.ratio, .low = 1 / g.high, .high = 1 / g.low, .seconds = tune_seconds(r)};
 }
 
 static const char *schedule_text(const struct page *p, const struct tune_space *s, const struct tune_point *point)
@@ -106,7 +111,8 @@ static const char *date_text(const struct page *p, double when)
     const time_t t = when >= 0 && when < 1e11 ? (time_t)when : 0;
     struct tm tm;
     char text[64];
-    if (t == 0 || !gmtime_r(&t, &tm) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm) == 0) return "not known";
+    if (t == 0 || !gmtime_r(&t, &tm) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
+        return "not known";
     return arena_copy(p->arena, text);
 }
 
@@ -121,7 +127,10 @@ static void look(struct arena *arena, const struct tune_run *run, int number, st
 {
     const struct tune_space *s = &run->experiment.space;
     const struct tune_point by_default = point_default(s);
-    *v = (struct view){.run = run, .number = number, .by_default = -1, .speed = arena_alloc(arena, (size_t)run->trials * sizeof *v->speed)};
+    *v = (struct view){.run = run,
+                       .number = number,
+                       .by_default = -1,
+                       .speed = arena_alloc(arena, (size_t)run->trials * sizeof *v->speed)};
     for (int k = 0; k < run->trials; k++) {
         v->speed[k] = speed_of(&run->trial[k].result);
         v->measured += v->speed[k].known;
@@ -192,8 +201,10 @@ static void put_trial(const struct page *p, const struct view *v, int k)
     const struct tune_space *s = &run->experiment.space;
     const struct speed speed = v->speed[k];
     const char *name = tune_status_name[r->status];
-    text_add(p->out, "<tr id=\"run-%d-trial-%d\" data-trial=\"%d\" class=\"%s\"><th scope=\"row\" data-value=\"%d\">%d</th><td>%s", v->number, k + 1, k, name,
-             k + 1, k + 1, name);
+    text_add(
+        p->out,
+        "<tr id=\"run-%d-trial-%d\" data-trial=\"%d\" class=\"%s\"><th scope=\"row\" data-value=\"%d\">%d</th><td>%s",
+        v->number, k + 1, k, name, k + 1, k + 1, name);
     if (t == v->best) text_add(p->out, " <span class=\"tag best\">best</span>");
     if (k == v->by_default) text_add(p->out, " <span class=\"tag\">own choice</span>");
     text_add(p->out, "</td>");
@@ -208,7 +219,8 @@ static void put_trial(const struct page *p, const struct view *v, int k)
     text_add(p->out, "<td class=\"why\">");
     if (r->status != TUNE_MEASURED) add_escaped(p->out, clean(p->arena, r->why));
     for (int other = 0; other < run->trials && t->same_as; other++)
-        if (run->trial[other].id == t->same_as) text_add(p->out, "%sthe same C as trial %d", *r->why ? "; " : "", other + 1);
+        if (run->trial[other].id == t->same_as)
+            text_add(p->out, "%sthe same C as trial %d", *r->why ? "; " : "", other + 1);
     text_add(p->out, "</td></tr>\n");
 }
 
@@ -217,11 +229,15 @@ static void put_table(const struct page *p, const struct view *v)
     const struct tune_run *run = v->run;
     const struct tune_space *s = &run->experiment.space;
     if (run->trials == 0) return;
-    text_add(p->out, "<h3 id=\"run-%d-trials\">Trials</h3>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"run-%d-trials\">\n",
-             v->number, v->number);
-    text_add(p->out, "<table class=\"trials\">\n<thead><tr><th scope=\"col\">trial</th><th scope=\"col\">status</th>"
-                     "<th scope=\"col\" data-first=\"descending\">times as fast</th><th scope=\"col\" data-first=\"descending\">95%% interval</th>"
-                     "<th scope=\"col\">time of a call</th><th scope=\"col\">samples</th>");
+    text_add(
+        p->out,
+        "<h3 id=\"run-%d-trials\">Trials</h3>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"run-%d-trials\">\n",
+        v->number, v->number);
+    text_add(
+        p->out,
+        "<table class=\"trials\">\n<thead><tr><th scope=\"col\">trial</th><th scope=\"col\">status</th>"
+        "<th scope=\"col\" data-first=\"descending\">times as fast</th><th scope=\"col\" data-first=\"descending\">95%% interval</th>"
+        "<th scope=\"col\">time of a call</th><th scope=\"col\">samples</th>");
     for (int j = 0; j < s->knobs; j++) {
         text_add(p->out, "<th scope=\"col\" data-knob=\"%d\">", j);
         add_escaped(p->out, clean(p->arena, s->knob[j].name));
@@ -240,10 +256,13 @@ static void put_run(const struct page *p, const struct view *v)
     const struct tune_trial *best = v->best;
     const char *interval, *gain = gain_text(p, v, &interval), *own = schedule_text(p, &e->space, &by_default);
 
-    text_add(p->out, "<section class=\"run\" id=\"run-%d\" tabindex=\"-1\" aria-labelledby=\"run-%d-name\">\n<h2 id=\"run-%d-name\"><bdi>", v->number,
-             v->number, v->number);
+    text_add(
+        p->out,
+        "<section class=\"run\" id=\"run-%d\" tabindex=\"-1\" aria-labelledby=\"run-%d-name\">\n<h2 id=\"run-%d-name\"><bdi>",
+        v->number, v->number, v->number);
     add_escaped(p->out, clean(p->arena, e->spec_name));
-    text_add(p->out, "</bdi> <span class=\"shape\">%s</span></h2>\n<p class=\"gain\"><strong>", shape_text(p, &e->shape));
+    text_add(p->out, "</bdi> <span class=\"shape\">%s</span></h2>\n<p class=\"gain\"><strong>",
+             shape_text(p, &e->shape));
     add_escaped(p->out, gain);
     text_add(p->out, "</strong>");
     if (*interval) text_add(p->out, " (%s)", interval);
@@ -258,21 +277,28 @@ static void put_run(const struct page *p, const struct view *v)
         const int samples = best->result.samples;
         text_add(p->out, "</code>.");
         if (samples < 6)
-            text_add(p->out, " The interval is that of all samples, of which there %s only %d.", samples == 1 ? "is" : "are", samples);
+            text_add(p->out, " The interval is that of all samples, of which there %s only %d.",
+                     samples == 1 ? "is" : "are", samples);
         else
             text_add(p->out, " The interval holds the median of %d samples with 95%% confidence.", samples);
         if (speed->low <= 1) text_add(p->out, " It has 1 in it: the gain may be noise.");
     }
     text_add(p->out, "</p>\n<dl class=\"facts\">\n");
     fact(p, "Machine", e->machine);
-    fact(p, "Compiler", arena_printf(p->arena, "%s, attnc %s", e->compiler ? e->compiler : "not known", e->attnc ? e->attnc : "of a version not known"));
+    fact(p, "Compiler",
+         arena_printf(p->arena, "%s, attnc %s", e->compiler ? e->compiler : "not known",
+                      e->attnc ? e->attnc : "of a version not known"));
     fact(p, "Target", e->target);
-    fact(p, "Strategy", arena_printf(p->arena, "%s, seed %llu", run->strategy ? run->strategy : "not known", (unsigned long long)run->seed));
+    fact(p, "Strategy",
+         arena_printf(p->arena, "%s, seed %llu", run->strategy ? run->strategy : "not known",
+                      (unsigned long long)run->seed));
     const int64_t points = space_points(&e->space);
     fact(p, "Trials", trials_text(p, run));
-    fact(p, "Schedules in the space", points == INT64_MAX ? "more than 9e18" : arena_printf(p->arena, "%lld", (long long)points));
+    fact(p, "Schedules in the space",
+         points == INT64_MAX ? "more than 9e18" : arena_printf(p->arena, "%lld", (long long)points));
     fact(p, "Begun", date_text(p, run->begun));
-    fact(p, "Run, spec hash", arena_printf(p->arena, "%lld, %.12s", (long long)run->id, e->spec_hash ? e->spec_hash : "not known"));
+    fact(p, "Run, spec hash",
+         arena_printf(p->arena, "%lld, %.12s", (long long)run->id, e->spec_hash ? e->spec_hash : "not known"));
     text_add(p->out, "</dl>\n");
     if (e->spec_text && *e->spec_text) {
         text_add(p->out, "<details><summary>The spec</summary><pre>");
@@ -320,11 +346,13 @@ static json_t *trial_data(const struct page *p, const struct view *v, int k)
     const struct speed speed = v->speed[k];
     json_t *at = json_array();
     for (int j = 0; j < s->knobs; j++) json_array_append_new(at, json_integer(t->point.at[j]));
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:i, s:o, s:o, s:b}", "status", tune_status_name[r->status], "why",
-                     r->status == TUNE_MEASURED ? "" : clean(p->arena, r->why), "at", at, "times", number(speed.known, speed.times), "low",
-                     number(speed.known, speed.low), "high", number(speed.known, speed.high), "took", speed.known ? time_text(p, speed.seconds) : "", "samples",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:i, s:o, s:o, s:b}", "status", tune_status_name[r->status],
+                     "why", r->status == TUNE_MEASURED ? "" : clean(p->arena, r->why), "at", at, "times",
+                     number(speed.known, speed.times), "low", number(speed.known, speed.low), "high",
+                     number(speed.known, speed.high), "took", speed.known ? time_text(p, speed.seconds) : "", "samples",
                      r->samples, "flops", number(speed.known && r->work > 0, r->work / speed.seconds), "intensity",
-                     number(speed.known && r->work > 0 && r->bytes > 0, r->work / r->bytes), "usual", (int)(k == v->by_default));
+                     number(speed.known && r->work > 0 && r->bytes > 0, r->work / r->bytes), "usual",
+                     (int)(k == v->by_default));
 }
 
 static json_t *run_data(const struct page *p, const struct view *v)
@@ -336,18 +364,20 @@ static json_t *run_data(const struct page *p, const struct view *v)
     for (int j = 0; j < s->knobs; j++) {
         json_t *values = json_array();
         for (int k = 0; k < s->knob[j].values; k++) json_array_append_new(values, json_integer(s->knob[j].value[k]));
-        json_array_append_new(knobs, json_pack("{s:s, s:s, s:i, s:o}", "name", clean(p->arena, s->knob[j].name), "says", clean(p->arena, s->knob[j].says),
-                                               "usual", s->knob[j].default_at, "values", values));
+        json_array_append_new(knobs, json_pack("{s:s, s:s, s:i, s:o}", "name", clean(p->arena, s->knob[j].name), "says",
+                                               clean(p->arena, s->knob[j].says), "usual", s->knob[j].default_at,
+                                               "values", values));
     }
     for (int k = 0; k < run->trials; k++) {
         peak = fmax(peak, run->trial[k].result.peak);
         bandwidth = fmax(bandwidth, run->trial[k].result.bandwidth);
         json_array_append_new(trials, trial_data(p, v, k));
     }
-    const char *title = arena_printf(p->arena, "%s, %s, %s", clean(p->arena, run->experiment.spec_name), shape_text(p, &run->experiment.shape),
-                                     clean(p->arena, run->strategy));
-    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o}", "title", title, "peak", number(peak > 0, peak), "bandwidth", number(bandwidth > 0, bandwidth), "best",
-                     v->best ? (int)(v->best - run->trial) : -1, "knobs", knobs, "trials", trials);
+    const char *title = arena_printf(p->arena, "%s, %s, %s", clean(p->arena, run->experiment.spec_name),
+                                     shape_text(p, &run->experiment.shape), clean(p->arena, run->strategy));
+    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o}", "title", title, "peak", number(peak > 0, peak), "bandwidth",
+                     number(bandwidth > 0, bandwidth), "best", v->best ? (int)(v->best - run->trial) : -1, "knobs",
+                     knobs, "trials", trials);
 }
 
 /* In a script element: there `<` is only written as an escape, so that no name ends the element or begins a comment. */
@@ -382,7 +412,9 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n"
         "<title>Schedules measured by attnc tune</title>\n<style>\n");
-    text_add(out, "%s</style>\n</head>\n<body>\n<header>\n<h1>Schedules measured by attnc tune</h1>\n</header>\n<main>\n", tune_report_style);
+    text_add(out,
+             "%s</style>\n</head>\n<body>\n<header>\n<h1>Schedules measured by attnc tune</h1>\n</header>\n<main>\n",
+             tune_report_style);
     if (count == 0) text_add(out, "<p class=\"gain\">There is no run to show.</p>\n");
     if (count > 1) put_overview(&p);
     for (int k = 0; k < count; k++) put_run(&p, &p.view[k]);

@@ -5,8 +5,8 @@
 #include "../support/support.h"
 #include "store/store.h"
 
-/* The best measured trial of a run whose interval ends below 1; NULL: none is faster than the default schedule beyond noise. Of several trials at a point
-   the last one speaks. (result.c) */
+/* The best measured trial of a run whose interval ends below 1; NULL: none is faster than the default schedule beyond
+   noise. Of several trials at a point the last one speaks. (result.c) */
 const struct tune_trial *run_best(const struct tune_run *run);
 /* Median seconds of the default schedule, over all samples of the run; infinity without one. */
 double run_default_seconds(const struct tune_run *run);

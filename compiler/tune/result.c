@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const tune_status_name[] = {"running", "interrupted", "measured", "wrong", "crashed", "late", "refused", NULL};
+const char *const tune_status_name[] = {"running", "interrupted", "measured", "wrong",
+                                        "crashed", "late",        "refused",  NULL};
 
 static int ascending(const void *a, const void *b)
 {
@@ -25,8 +26,9 @@ static double *numbers(struct arena *arena, size_t count)
     return arena_alloc(arena, count * sizeof(double));
 }
 
-/* The largest k for which the median lies between the k-th smallest and the k-th largest of n with 95% certainty: how many of n lie below the median is
-   binomial, whatever their distribution. 0: even the least and the largest are not that far apart. */
+/* The largest k for which the median lies between the k-th smallest and the k-th largest of n with 95% certainty: how
+   many of n lie below the median is binomial, whatever their distribution. 0: even the least and the largest are not
+   that far apart. */
 static int order_of_bounds(int n)
 {
     double below = 0;
@@ -130,7 +132,9 @@ static bool by_default(const struct tune_space *s, const struct tune_point *p)
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)
-        if (tune_ended(&run->trial[t].result) && same_point(&run->experiment.space, &run->trial[t].point, &run->trial[trial].point)) return true;
+        if (tune_ended(&run->trial[t].result) &&
+            same_point(&run->experiment.space, &run->trial[t].point, &run->trial[trial].point))
+            return true;
     return false;
 }
 

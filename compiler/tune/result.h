@@ -21,7 +21,8 @@ enum tune_status {
     TUNE_LATE,    /* beyond its time limit */
     TUNE_REFUSED  /* the compiler or the C compiler would not have it, or there was no memory */
 };
-extern const char *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
+extern const char
+    *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
 
 /* Calls of the candidate and of the default schedule in turn: sample k has the seconds of both. */
 struct tune_sample {
@@ -29,11 +30,11 @@ struct tune_sample {
 };
 struct tune_result {
     enum tune_status status;
-    char why[200];             /* where it is not MEASURED: for people */
-    double work, peak;         /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
-    double bytes;              /* moved by a call, by the roofline; 0: not known */
-    double bandwidth;          /* bytes a second that the machine reached at best; 0: not known */
-    char code[65];             /* a hash of the C that was measured; "": not known */
+    char why[200];     /* where it is not MEASURED: for people */
+    double work, peak; /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
+    double bytes;      /* moved by a call, by the roofline; 0: not known */
+    double bandwidth;  /* bytes a second that the machine reached at best; 0: not known */
+    char code[65];     /* a hash of the C that was measured; "": not known */
     int samples;
     struct tune_sample *sample; /* malloc'd, or in an arena */
 };
@@ -43,8 +44,9 @@ static inline bool tune_ended(const struct tune_result *r)
     return r->status > TUNE_INTERRUPTED;
 }
 
-/* The candidate's time over the default schedule's: the median of the samples' quotients and its 95% confidence interval (of order statistics: no
-   distribution assumed; from the least to the largest below 6 samples); infinity where there is no sample. */
+/* The candidate's time over the default schedule's: the median of the samples' quotients and its 95% confidence
+   interval (of order statistics: no distribution assumed; from the least to the largest below 6 samples); infinity
+   where there is no sample. */
 struct tune_gain {
     double ratio, low, high;
 };

@@ -52,14 +52,17 @@ struct tune_point point_default(const struct tune_space *s)
 
 void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out)
 {
-    for (int k = 0; k < s->knobs; k++) text_add(out, "%s%s=%lld", k ? " " : "", s->knob[k].name, (long long)s->knob[k].value[p->at[k]]);
+    for (int k = 0; k < s->knobs; k++)
+        text_add(out, "%s%s=%lld", k ? " " : "", s->knob[k].name, (long long)s->knob[k].value[p->at[k]]);
 }
 
 /* The knob of that name which takes the value, or may be given it; NULL: there is none. */
 static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int64_t value)
 {
     const int row = knob_find_row(name);
-    if (row == KNOBS || value < knob_table[row].low || value > knob_table[row].high || value % knob_table[row].multiple != 0) return NULL;
+    if (row == KNOBS || value < knob_table[row].low || value > knob_table[row].high ||
+        value % knob_table[row].multiple != 0)
+        return NULL;
     for (int k = 0; k < s->knobs; k++)
         if (strcmp(s->knob[k].name, name) == 0 && s->knob[k].values < MAX_KNOB_VALUES) return &s->knob[k];
     return NULL;
@@ -69,7 +72,8 @@ bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_
 {
     for (int j = 0; j < e->knobs; j++)
         if (!knob_taking(s, e->knob[j].name, e->knob[j].value)) return false;
-    for (int j = 0; j < e->knobs; j++) knob_add_value(knob_taking(s, e->knob[j].name, e->knob[j].value), e->knob[j].value);
+    for (int j = 0; j < e->knobs; j++)
+        knob_add_value(knob_taking(s, e->knob[j].name, e->knob[j].value), e->knob[j].value);
     *p = point_default(s);
     for (int j = 0; j < e->knobs; j++)
         for (int k = 0; k < s->knobs; k++)

@@ -16,8 +16,9 @@ struct tune_space {
 struct tune_point {
     int at[MAX_KNOBS];
 };
-/* The space of a unit for the target that this machine would choose (or, where it runs none of them, the first), around the defaults for so many
-   keys: of a crossover the values are then 1 and never. Whatever the unit's own schedule says, the default values are those without one. (driver/knobs.c) */
+/* The space of a unit for the target that this machine would choose (or, where it runs none of them, the first), around
+   the defaults for so many keys: of a crossover the values are then 1 and never. Whatever the unit's own schedule says,
+   the default values are those without one. (driver/knobs.c) */
 void knob_space(const struct unit *p, int64_t keys, struct tune_space *space);
 /* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */
 int64_t space_points(const struct tune_space *s);
@@ -29,8 +30,8 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 
 /* ---- the cost model (cost.c) ---- */
 
-/* Cycles that a call of the unit should take on one core of the target as its table has it: only to rank schedules by, and not measured, so that every
-   search has the same order. */
+/* Cycles that a call of the unit should take on one core of the target as its table has it: only to rank schedules by,
+   and not measured, so that every search has the same order. */
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document);
 /* How much longer products take for the loads that the point's register block needs on the target; 1: none. */
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p);

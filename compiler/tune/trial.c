@@ -1,5 +1,5 @@
-/* A trial: a child process compiles a candidate, checks it against the default schedule and times both in turn; its parent watches the clock. What is
-   OpenMP's runs in children alone: a process that has threads cannot fork. */
+/* A trial: a child process compiles a candidate, checks it against the default schedule and times both in turn; its
+   parent watches the clock. What is OpenMP's runs in children alone: a process that has threads cannot fork. */
 #include "result.h"
 #include "space.h"
 #include "trial.h"
@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double SAMPLE = 0.004;   /* seconds of a sample at least: as many calls as that takes */
-static const double HOPELESS = 1.5;   /* a candidate that is slower by this gets FEWEST samples */
-static const double GRACE = 1.0;      /* seconds between the request to end and the end */
+static const double SAMPLE = 0.004; /* seconds of a sample at least: as many calls as that takes */
+static const double HOPELESS = 1.5; /* a candidate that is slower by this gets FEWEST samples */
+static const double GRACE = 1.0;    /* seconds between the request to end and the end */
 enum { FEWEST = 3, SHORT_LENGTH = 333 };
 
 /* What a child tells its parent, in pieces that a pipe takes whole. */
@@ -51,7 +51,8 @@ void trial_guard(void)
     struct sigaction action = {.sa_handler = note_signal}, before;
     sigemptyset(&action.sa_mask);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-        if (sigaction(numbers[k], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
+        if (sigaction(numbers[k], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[k], &action, NULL);
 }
 
 int trial_interrupted(void)
@@ -61,14 +62,17 @@ int trial_interrupted(void)
 
 /* ---- what OpenMP leaves behind ---- */
 
-/* LLVM's OpenMP notes each process that uses it in a file, which it removes when the program exits: a child that is killed, or ends by _exit, never does. */
+/* LLVM's OpenMP notes each process that uses it in a file, which it removes when the program exits: a child that is
+   killed, or ends by _exit, never does. */
 enum { REGISTERED = 64 };
 static const char *const registered_in[] = {"/dev/shm", "/tmp"};
 enum { REGISTERED_IN = sizeof registered_in / sizeof *registered_in };
 
 static void registered_at(pid_t process, char path[REGISTERED_IN][REGISTERED])
 {
-    for (int k = 0; k < REGISTERED_IN; k++) snprintf(path[k], REGISTERED, "%s/__KMP_REGISTERED_LIB_%ld_%ld", registered_in[k], (long)process, (long)getuid());
+    for (int k = 0; k < REGISTERED_IN; k++)
+        snprintf(path[k], REGISTERED, "%s/__KMP_REGISTERED_LIB_%ld_%ld", registered_in[k], (long)process,
+                 (long)getuid());
 }
 
 static void forget_openmp(pid_t process)
@@ -110,13 +114,16 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
     tell(pipe, &m);
 }
 
-struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point)
+struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
+                             const struct tune_point *point)
 {
-    const struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
+    const struct tuned_entry e = tuned_entry(
+        space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
     struct schedule *schedule = arena_alloc(arena, sizeof *schedule);
     schedule->knob = arena_alloc(arena, MAX_KNOBS * sizeof *schedule->knob);
     for (; schedule->knobs < e.knobs; schedule->knobs++)
-        schedule->knob[schedule->knobs] = (struct knob){.name = e.knob[schedule->knobs].name, .value = e.knob[schedule->knobs].value};
+        schedule->knob[schedule->knobs] = (struct knob){.name = e.knob[schedule->knobs].name,
+                                                        .value = e.knob[schedule->knobs].value};
     struct options made = *o;
     made.schedule = schedule;
     return made;
@@ -131,7 +138,8 @@ struct side {
     struct loaded_kernel loaded;
 };
 
-static bool make_source(struct side *s, struct arena *arena, const struct trial_request *r, const struct tune_point *point)
+static bool make_source(struct side *s, struct arena *arena, const struct trial_request *r,
+                        const struct tune_point *point)
 {
     enum status status;
     s->o = point_options(arena, r->o, r->space, point);
@@ -162,7 +170,8 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     return NAN;
 }
 
-/* By how much rows of the two differ at most, as a part of the row's length (its Euclidean norm); infinity where only one of them is finite. */
+/* By how much rows of the two differ at most, as a part of the row's length (its Euclidean norm); infinity where only
+   one of them is finite. */
 static double furthest_row(const char *a, const char *b, const struct call *c)
 {
     int64_t rows = c->problem.batch * c->problem.heads * c->problem.n_q, n = c->kernel->value_dim;
@@ -207,7 +216,8 @@ static bool agree(int pipe, struct call *by_default, struct call *candidate)
     if (error)
         conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
     else if (!(off <= rounding(by_default->kernel->dtype)))
-        conclude(pipe, TUNE_WRONG, "a row of %lld queries is off by %.2g of its length", (long long)candidate->problem.n_q, off);
+        conclude(pipe, TUNE_WRONG, "a row of %lld queries is off by %.2g of its length",
+                 (long long)candidate->problem.n_q, off);
     else
         return true;
     return false;
@@ -247,8 +257,12 @@ static int prepare(const struct trial_request *r, struct call *by_default, struc
     int error = 0;
     for (int k = 0; k < 2 && !error; k++) {
         call_release(both[k]);
-        both[k]->problem = (struct attn_problem){
-            .batch = r->shape->batch, .heads = r->shape->heads, .kv_heads = r->shape->kv_heads, .n_q = length, .n_k = length, .threads = r->shape->threads};
+        both[k]->problem = (struct attn_problem){.batch = r->shape->batch,
+                                                 .heads = r->shape->heads,
+                                                 .kv_heads = r->shape->kv_heads,
+                                                 .n_q = length,
+                                                 .n_k = length,
+                                                 .threads = r->shape->threads};
         error = call_prepare(both[k], r->seed, r->document);
     }
     return error;
@@ -271,7 +285,8 @@ static void trial(int pipe, const void *user)
         return;
     }
     struct call_arrays arrays = {{NULL}, {0}};
-    struct call by_default = {.kernel = without.loaded.kernel, .arrays = &arrays}, candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
+    struct call by_default = {.kernel = without.loaded.kernel, .arrays = &arrays},
+                candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
     int64_t lengths[] = {r->shape->length, SHORT_LENGTH};
     for (int k = 1; k >= 0; k--) {
         if (k == 1 && lengths[1] >= lengths[0]) continue;
@@ -446,7 +461,8 @@ enum trial_end trial_run(const struct trial_request *request, struct tune_result
         snprintf(result->why, sizeof result->why, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else if (!concluded) {
         result->status = TUNE_CRASHED;
-        snprintf(result->why, sizeof result->why, "it ended with status %d before it had a result", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        snprintf(result->why, sizeof result->why, "it ended with status %d before it had a result",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     } else if (!*result->why)
         memcpy(result->why, said, sizeof said);
     if (result->status == TUNE_MEASURED) {

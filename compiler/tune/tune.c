@@ -1,4 +1,5 @@
-/* attnc tune: searches the schedules of a spec for the shapes named, keeps every result, and writes the best of them beside the spec. */
+/* attnc tune: searches the schedules of a spec for the shapes named, keeps every result, and writes the best of them
+   beside the spec. */
 #include "options.h"
 #include "report.h"
 #include "result.h"
@@ -24,8 +25,11 @@
 #include <unistd.h>
 
 static const double FOR_LEADERS = 0.25; /* of a shape's time that is kept for measuring the leaders anew */
-enum { CONFIRMED = 21, LEADERS = 8 };   /* samples of a leader, for which what it was chosen by does not count; how many at most */
-enum { MAX_EXPECTED = 1 << 20 };       /* points whose expected time is kept */
+enum {
+    CONFIRMED = 21,
+    LEADERS = 8
+}; /* samples of a leader, for which what it was chosen by does not count; how many at most */
+enum { MAX_EXPECTED = 1 << 20 }; /* points whose expected time is kept */
 
 struct tuning {
     const struct options *o;
@@ -44,7 +48,7 @@ struct tuning {
     bool live, failed;
     /* the shape at work */
     int shape, trials, failures;
-    double until; /* seconds after the start: of its search */
+    double until;     /* seconds after the start: of its search */
     double *expected; /* by the number of the point; 0: not known yet */
     int64_t expected_size;
     struct tune_gain best; /* of what was confirmed */
@@ -89,10 +93,13 @@ static void progress(const struct tuning *t, bool better)
     shape_text(&t->request.shape[t->shape], &line);
     if (t->best.ratio < 1) point_text(&t->space, &t->best_point, &point);
     clear_line(t);
-    fprintf(stderr, t->live ? "[%d/%d] %s: trial %d%s, best %.3f%s%s, %.0f s left" : "attnc: %d/%d: %s: trial %d%s, best %.3f%s%s, %.0f s left\n", t->shape + 1,
-            t->request.shapes, line.data, t->trials, t->failures ? arena_printf(t->arena, " (%d failed)", t->failures) : "",
-            t->best.ratio < 1 ? 1 / t->best.ratio : 1.0, point.length ? " times as fast with " : "", point.length ? point.data : "",
-            fmax(0, t->request.time - spent(t)));
+    fprintf(stderr,
+            t->live ? "[%d/%d] %s: trial %d%s, best %.3f%s%s, %.0f s left"
+                    : "attnc: %d/%d: %s: trial %d%s, best %.3f%s%s, %.0f s left\n",
+            t->shape + 1, t->request.shapes, line.data, t->trials,
+            t->failures ? arena_printf(t->arena, " (%d failed)", t->failures) : "",
+            t->best.ratio < 1 ? 1 / t->best.ratio : 1.0, point.length ? " times as fast with " : "",
+            point.length ? point.data : "", fmax(0, t->request.time - spent(t)));
     fflush(stderr);
     text_free(&line);
     text_free(&point);
@@ -115,13 +122,15 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return cycles;
 }
 
-/* The model sees nothing but loads of the knobs that only change how loops are printed, so the spec is compiled for few of the points. */
+/* The model sees nothing but loads of the knobs that only change how loops are printed, so the spec is compiled for few
+   of the points. */
 static double expected(void *user, const struct tune_point *point)
 {
     struct tuning *t = user;
     struct tune_point base = *point;
     for (int k = 0; k < t->space.knobs; k++)
-        if (knob_table[knob_find_row(t->space.knob[k].name)].changes == KNOB_PRINT) base.at[k] = t->space.knob[k].default_at;
+        if (knob_table[knob_find_row(t->space.knob[k].name)].changes == KNOB_PRINT)
+            base.at[k] = t->space.knob[k].default_at;
     const int64_t number = point_number(&t->space, &base);
     double cycles = number < t->expected_size ? t->expected[number] : 0;
     if (cycles == 0) cycles = compute_expected(t, &base);
@@ -180,16 +189,26 @@ static bool out_of_memory(struct tuning *t)
     return false;
 }
 
-/* Measures the point until it has so many samples and keeps them: with those that are known if `joined`, in place of them if not. A point with the same C
-   as one that was measured shares its result. False: it was interrupted, or something failed and a message was given. */
-static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples, const struct tune_trial *known, bool joined,
-                    struct tune_result *result)
+/* Measures the point until it has so many samples and keeps them: with those that are known if `joined`, in place of
+   them if not. A point with the same C as one that was measured shares its result. False: it was interrupted, or
+   something failed and a message was given. */
+static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
+                    const struct tune_trial *known, bool joined, struct tune_result *result)
 {
     const struct tune_shape *shape = &t->request.shape[t->shape];
     const int more = samples - (known && joined ? known->result.samples : 0);
     struct question question = {.t = t, .arena = arena_new(), .run = run};
-    const struct trial_request request = {
-        t->o, t->file, &t->space, point, shape, t->request.seed, t->request.document, more, t->request.limit, known ? NULL : known_code, &question};
+    const struct trial_request request = {t->o,
+                                          t->file,
+                                          &t->space,
+                                          point,
+                                          shape,
+                                          t->request.seed,
+                                          t->request.document,
+                                          more,
+                                          t->request.limit,
+                                          known ? NULL : known_code,
+                                          &question};
     int64_t trial = known ? known->same_as ? known->same_as : known->id : 0;
     bool done = false;
     if (!known && !store_begin(t->store, run, point, &t->space, &trial)) t->failed = true;
@@ -207,9 +226,11 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     } else if (joined && known && !join(result, &known->result))
         out_of_memory(t);
     else {
-        const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+        const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
+                                          shape->length};
         struct counts counts;
-        count_work(unit_choice(t->unit, unit_target_here(t->unit), shape->length), &size, t->request.document, machine_cache(), &counts);
+        count_work(unit_choice(t->unit, unit_target_here(t->unit), shape->length), &size, t->request.document,
+                   machine_cache(), &counts);
         result->work = counts.flops;
         result->bytes = counts.bytes;
         result->peak = t->speed.peak;
@@ -246,7 +267,8 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
 }
 
 /* What is known of the point after it has been measured so many times, and anew if it leads then; to be freed. */
-static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples, struct tune_result *result)
+static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
+                      struct tune_result *result)
 {
     bool done = false;
     for (int round = 0; round < 2 && !t->failed; round++) {
@@ -318,8 +340,12 @@ static const struct tune_trial *leader(const struct tune_run *run)
 static bool compare(struct tuning *t, int64_t run)
 {
     const struct tune_point by_default = point_default(&t->space);
-    if (!t->in_force || (t->comparable && point_number(&t->space, &by_default) == point_number(&t->space, &t->in_force_point))) return true;
-    if (!t->comparable || t->failed || trial_interrupted() || (t->request.shards > 1 && !in_shard(t, &t->in_force_point))) return false;
+    if (!t->in_force ||
+        (t->comparable && point_number(&t->space, &by_default) == point_number(&t->space, &t->in_force_point)))
+        return true;
+    if (!t->comparable || t->failed || trial_interrupted() ||
+        (t->request.shards > 1 && !in_shard(t, &t->in_force_point)))
+        return false;
     struct tune_result result = {.sample = NULL};
     const bool done = try_point(t, run, &t->in_force_point, (int)t->request.samples, &result);
     free(result.sample);
@@ -341,7 +367,8 @@ static void confirm(struct tuning *t, int64_t run)
 
 /* ---- what comes out ---- */
 
-static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best, struct text *out)
+static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best,
+                     struct text *out)
 {
     shape_text(shape, out);
     text_add(out, ": ");
@@ -375,7 +402,8 @@ static void tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
-/* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what it has. */
+/* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what
+   it has. */
 static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
 {
     const struct outcome *max = NULL;
@@ -383,16 +411,18 @@ static bool entry_of(const struct tuning *t, const struct outcome *outcome, int 
     for (int k = 0; k < count; k++) {
         const struct tune_shape *shape = &outcome[k].run.experiment.shape;
         if (!outcome[k].measured) continue;
-        if (!max || shape->batch * shape->heads > max->run.experiment.shape.batch * max->run.experiment.shape.heads) max = &outcome[k];
+        if (!max || shape->batch * shape->heads > max->run.experiment.shape.batch * max->run.experiment.shape.heads)
+            max = &outcome[k];
         if (says.length) text_add(&says, "\n");
         describe(shape, &outcome[k].run.experiment.space, run_best(&outcome[k].run), &says);
     }
     const struct tune_trial *best = max ? run_best(&max->run) : NULL;
     const struct tuned_entry *has = max ? tuned_in_force(&t->file_has, max->run.experiment.shape.length) : NULL;
-    const bool own = has && tuned_length(has) == max->run.experiment.shape.length, keep = max && !max->compared && (own || !best);
+    const bool own = has && tuned_length(has) == max->run.experiment.shape.length,
+               keep = max && !max->compared && (own || !best);
     if (keep && !trial_interrupted())
-        mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found", t->file_has.path,
-                (long long)max->run.experiment.shape.length);
+        mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found",
+                t->file_has.path, (long long)max->run.experiment.shape.length);
     if (max && !keep) {
         const struct tune_space *space = &max->run.experiment.space;
         const struct tune_point by_default = point_default(space);
@@ -410,16 +440,21 @@ static enum status write_tuned(struct tuning *t, const struct outcome *outcome, 
     int entries = 0;
     bool measured = false;
     for (int k = 0, next; k < count; k = next) {
-        for (next = k; next < count && outcome[next].run.experiment.shape.length == outcome[k].run.experiment.shape.length; next++)
+        for (next = k;
+             next < count && outcome[next].run.experiment.shape.length == outcome[k].run.experiment.shape.length;
+             next++)
             measured |= outcome[next].measured;
         if (entries < MAX_SCHEDULES) entries += entry_of(t, outcome + k, next - k, &found[entries]);
     }
     const char *path = t->file_has.path;
-    if (!measured) mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
+    if (!measured)
+        mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
     if (entries == 0) return STATUS_DONE;
     entries = tuned_merge(&t->file_has, found, entries, all);
-    const char *own = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine, t->experiment.compiler);
-    const char *says = tuned_header(t->arena, &t->file_has, all, entries, own), *base = t->file_has.base ? t->file_has.base : t->text.data;
+    const char *own = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine,
+                                   t->experiment.compiler);
+    const char *says = tuned_header(t->arena, &t->file_has, all, entries, own),
+               *base = t->file_has.base ? t->file_has.base : t->text.data;
     struct text out = {0};
     enum status status = STATUS_MACHINE;
     if (!tuned_text(base, strlen(base), says, all, entries, &out))
@@ -444,19 +479,24 @@ static void say_unsteady(const struct tuning *t, const struct tune_run *run)
     struct text shape = {0};
     if (!(spread.high > UNSTEADY * spread.low)) return;
     shape_text(&run->experiment.shape, &shape);
-    mention(t->o, "warning", "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs may be at work",
-            shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
+    mention(
+        t->o, "warning",
+        "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs may be at work",
+        shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
     text_free(&shape);
 }
 
 static void say_peak_moved(struct tuning *t)
 {
     struct machine_speed now;
-    if (t->o->console.quiet || trial_interrupted() || !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now)) return;
+    if (t->o->console.quiet || trial_interrupted() ||
+        !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now))
+        return;
     if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
-        mention(t->o, "warning",
-                "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
-                t->speed.peak / 1e9, now.peak / 1e9);
+        mention(
+            t->o, "warning",
+            "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
+            t->speed.peak / 1e9, now.peak / 1e9);
 }
 
 static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
@@ -479,10 +519,13 @@ static bool room_for_all(const struct tuning *t)
     struct tuned_entry found[MAX_SHAPES], all[MAX_SCHEDULES];
     int count = 0;
     for (int k = 0; k < t->request.shapes; k++)
-        if (count == 0 || found[count - 1].length != t->request.shape[k].length) found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
+        if (count == 0 || found[count - 1].length != t->request.shape[k].length)
+            found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
     if (tuned_merge(&t->file_has, found, count, all) <= MAX_SCHEDULES) return true;
-    complain(t->o, "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, or take some out of it",
-             t->file_has.path, MAX_SCHEDULES);
+    complain(
+        t->o,
+        "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, or take some out of it",
+        t->file_has.path, MAX_SCHEDULES);
     return false;
 }
 
@@ -500,8 +543,9 @@ static enum status prepare(struct tuning *t)
     }
     if (!tuned_read(t->file, &t->text, t->arena, t->o, &t->file_has, &status)) return status;
     if (t->file_has.other_spec)
-        mention(t->o, "warning", "%s is tuned for another spec than %s is now: what it has is not taken over, and is kept in %s~", t->file_has.path, t->file,
-                t->file_has.path);
+        mention(t->o, "warning",
+                "%s is tuned for another spec than %s is now: what it has is not taken over, and is kept in %s~",
+                t->file_has.path, t->file, t->file_has.path);
     if (!room_for_all(t)) return STATUS_INPUT;
     t->store = store_open(t->request.database, false, t->o, &status);
     if (!t->store) return status;
@@ -527,8 +571,9 @@ static enum status tune(struct tuning *t)
     struct outcome *outcome = arena_alloc(t->arena, MAX_SHAPES * sizeof *outcome);
     int count = 0;
     if (status != STATUS_DONE) return status;
-    mention(t->o, "", "%s, %s; %.1f GFLOP/s and %.1f GB/s at best on %d thread%s", t->experiment.compiler, t->target->name, t->speed.peak / 1e9,
-            t->speed.bandwidth / 1e9, t->speed.threads, t->speed.threads == 1 ? "" : "s");
+    mention(t->o, "", "%s, %s; %.1f GFLOP/s and %.1f GB/s at best on %d thread%s", t->experiment.compiler,
+            t->target->name, t->speed.peak / 1e9, t->speed.bandwidth / 1e9, t->speed.threads,
+            t->speed.threads == 1 ? "" : "s");
     t->started = attn_seconds();
     for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
         double begin = spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
@@ -543,7 +588,8 @@ static enum status tune(struct tuning *t)
         t->experiment.space = t->space;
         t->expected_size = space_points(&t->space) < MAX_EXPECTED ? space_points(&t->space) : MAX_EXPECTED;
         t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
-        if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
+        if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run))
+            return STATUS_MACHINE;
         t->until = begin + share * (1 - FOR_LEADERS);
         search(t, run);
         const bool tried = t->trials > 0, compared = tried && compare(t, run);
@@ -580,7 +626,8 @@ static enum status consult(const struct options *o, const struct tune_request *r
     int count = status == STATUS_DONE ? store_runs(store, o->files ? o->file[0] : NULL, arena, &runs) : 0;
     if (count < 0) status = STATUS_MACHINE;
     if (status == STATUS_DONE && o->report && o->files && count == 0) {
-        complain(o, "%s has no run of a spec that is called '%s'; attnc tune --query lists those that there are", request->database, o->file[0]);
+        complain(o, "%s has no run of a spec that is called '%s'; attnc tune --query lists those that there are",
+                 request->database, o->file[0]);
         status = STATUS_INPUT;
     }
     if (status == STATUS_DONE && o->export) status = tune_export(o, o->export, runs, count);
@@ -607,7 +654,8 @@ int command_tune(const struct options *o)
     if (!t)
         complain(o, "out of memory");
     else if (o->files != 1 && !(consults && o->files == 0)) {
-        complain(o, o->files ? "tune takes one spec" : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help says what else");
+        complain(o, o->files ? "tune takes one spec"
+                             : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help says what else");
         status = STATUS_USAGE;
     } else if (o->export && strcmp(o->export, "csv") != 0 && strcmp(o->export, "json") != 0) {
         complain(o, "--export takes csv or json, not '%s'", o->export);

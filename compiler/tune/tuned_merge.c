@@ -1,5 +1,6 @@
-/* A search writes what it has found beside what SPEC.tuned.yaml has for other lengths. An entry is for the length that the comment above it names, as
-   attnc writes it; one without such a comment was written by hand, is for the length that it begins at, and begins there whatever is added. */
+/* A search writes what it has found beside what SPEC.tuned.yaml has for other lengths. An entry is for the length that
+   the comment above it names, as attnc writes it; one without such a comment was written by hand, is for the length
+   that it begins at, and begins there whatever is added. */
 #include "tuned_text.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -67,7 +68,8 @@ static void without_header(const struct lines *all, int line, struct text *out)
     int first = line;
     while (comment_on(all, first - 1)) first--;
     for (int k = 1; k <= all->count; k++)
-        if (k < first || k >= line || strncmp(comment_on(all, k), HEADER, sizeof HEADER - 1) != 0) text_add(out, "%s\n", all->line[k - 1]);
+        if (k < first || k >= line || strncmp(comment_on(all, k), HEADER, sizeof HEADER - 1) != 0)
+            text_add(out, "%s\n", all->line[k - 1]);
 }
 
 /* ---- what is there ---- */
@@ -79,7 +81,8 @@ static const struct yaml *key_of(const struct yaml *map, const char *key)
     return NULL;
 }
 
-static void entry_read(struct arena *arena, const struct lines *all, const struct schedule *from, const struct yaml *node, struct tuned_entry *e)
+static void entry_read(struct arena *arena, const struct lines *all, const struct schedule *from,
+                       const struct yaml *node, struct tuned_entry *e)
 {
     long long length;
     *e = (struct tuned_entry){.from = from->from ? from->from : 1};
@@ -92,7 +95,8 @@ static void entry_read(struct arena *arena, const struct lines *all, const struc
     }
 }
 
-bool tuned_read(const char *spec, const struct text *text, struct arena *arena, const struct options *o, struct tuned_file *out, enum status *status)
+bool tuned_read(const char *spec, const struct text *text, struct arena *arena, const struct options *o,
+                struct tuned_file *out, enum status *status)
 {
     const char *path = tuned_path(arena, spec);
     struct text raw = {0};
@@ -103,14 +107,17 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
     text_free(&raw);
     if (*status != STATUS_DONE) return false;
     const size_t length = strlen(source);
-    struct diagnostics *d = diagnostics_new(arena, path, source, length), *unused = diagnostics_new(arena, spec, text->data, text->length);
+    struct diagnostics *d = diagnostics_new(arena, path, source, length),
+                       *unused = diagnostics_new(arena, spec, text->data, text->length);
     const struct spec *tuned, *own = NULL;
     const char *hash = spec_source_hash(arena, path, source, length, d, &tuned),
                *wanted = spec_source_hash(arena, spec, text->data, text->length, unused, &own);
     for (int k = 0; hash && k < tuned->schedules; k++)
-        if (tuned->schedule[k].knobs > MAX_KNOBS) diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has so many knobs");
+        if (tuned->schedule[k].knobs > MAX_KNOBS)
+            diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has so many knobs");
     if (diagnostics_flush(d, stderr, o->console.color) > 0 || !hash) {
-        complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away", path);
+        complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away",
+                 path);
         *status = STATUS_INPUT;
         return false;
     }
@@ -118,9 +125,11 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
     out->other_spec = !wanted || strcmp(hash, wanted) != 0;
     if (out->other_spec) return true;
     const struct lines all = lines_of(arena, source, length);
-    const struct yaml *root = yaml_read(arena, source, length, unused), *list = yaml_get(root, "schedule"), *key = key_of(root, "schedule");
+    const struct yaml *root = yaml_read(arena, source, length, unused), *list = yaml_get(root, "schedule"),
+                      *key = key_of(root, "schedule");
     for (; out->entries < tuned->schedules; out->entries++)
-        entry_read(arena, &all, &tuned->schedule[out->entries], list->kind == YAML_LIST ? list->item[out->entries] : NULL, &out->entry[out->entries]);
+        entry_read(arena, &all, &tuned->schedule[out->entries],
+                   list->kind == YAML_LIST ? list->item[out->entries] : NULL, &out->entry[out->entries]);
     if (key) out->searched = comments_above(arena, &all, key->at.line, HEADER);
     if (strcmp(tuned->name, own->name) == 0) {
         struct text base = {0};
@@ -168,8 +177,10 @@ int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, 
         struct tuned_entry *e = &out[n];
         if (n == MAX_SCHEDULES) return n + 1;
         *e = keep ? *was : found[new];
-        const int64_t before = n ? tuned_length(&out[n - 1]) : 0, halfway = (int64_t)ceil(sqrt((double)before * (double)tuned_length(e)));
-        const bool stays = keep && (!e->length || (old > 0 && last == old - 1)) && e->from > out[n > 0 ? n - 1 : 0].from;
+        const int64_t before = n ? tuned_length(&out[n - 1]) : 0,
+                      halfway = (int64_t)ceil(sqrt((double)before * (double)tuned_length(e)));
+        const bool stays = keep && (!e->length || (old > 0 && last == old - 1)) &&
+                           e->from > out[n > 0 ? n - 1 : 0].from;
         e->from = n == 0 ? 1 : stays ? e->from : halfway;
         last = keep ? old : -1;
         n++;
@@ -181,7 +192,8 @@ int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, 
     return n;
 }
 
-const char *tuned_header(struct arena *arena, const struct tuned_file *file, const struct tuned_entry *entry, int entries, const char *own)
+const char *tuned_header(struct arena *arena, const struct tuned_file *file, const struct tuned_entry *entry,
+                         int entries, const char *own)
 {
     bool kept = false;
     for (int k = 0; k < entries; k++)

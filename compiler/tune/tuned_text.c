@@ -1,5 +1,5 @@
-/* The text of a spec with another schedule. Everything else stays as its author wrote it: the place of `schedule:` is found in the events of the YAML
-   parser, and only the text from the key to the end of its value is replaced. */
+/* The text of a spec with another schedule. Everything else stays as its author wrote it: the place of `schedule:` is
+   found in the events of the YAML parser, and only the text from the key to the end of its value is replaced. */
 #include "space.h"
 #include "tuned_text.h"
 #include "../spec/spec.h"
@@ -23,11 +23,11 @@ struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_poi
 
 /* Where a spec has its schedule, or may have one; as bytes of the text. */
 struct place {
-    bool found, flow;       /* `schedule:` is there; the map of keys is in braces */
-    size_t begin, end;      /* of the key and its value */
-    size_t indent;          /* before a key */
-    size_t last, close;     /* where the last value ends; the closing brace, or the end of the document */
-    bool explicit_end;      /* "..." */
+    bool found, flow;   /* `schedule:` is there; the map of keys is in braces */
+    size_t begin, end;  /* of the key and its value */
+    size_t indent;      /* before a key */
+    size_t last, close; /* where the last value ends; the closing brace, or the end of the document */
+    bool explicit_end;  /* "..." */
 };
 
 /* The byte of a character; the parser counts characters. */
@@ -55,7 +55,8 @@ static bool find_place(const char *text, size_t length, struct place *place)
             good = false;
             break;
         }
-        const size_t begin = byte_of(text, length, event.start_mark.index), end = byte_of(text, length, event.end_mark.index);
+        const size_t begin = byte_of(text, length, event.start_mark.index),
+                     end = byte_of(text, length, event.end_mark.index);
         const bool opens = event.type == YAML_MAPPING_START_EVENT || event.type == YAML_SEQUENCE_START_EVENT,
                    closes = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT,
                    leaf = event.type == YAML_SCALAR_EVENT || event.type == YAML_ALIAS_EVENT;
@@ -165,13 +166,15 @@ static bool reads_back(const struct text *made, int entries)
 {
     struct arena *arena = arena_new();
     struct diagnostics *d = diagnostics_new(arena, "tuned", made->data, made->length);
-    const struct yaml *root = yaml_read(arena, made->data, made->length, d), *list = root && root->kind == YAML_MAP ? yaml_get(root, "schedule") : NULL;
+    const struct yaml *root = yaml_read(arena, made->data, made->length, d),
+                      *list = root && root->kind == YAML_MAP ? yaml_get(root, "schedule") : NULL;
     const bool good = diagnostics_errors(d) == 0 && list && list->kind == YAML_LIST && list->count == entries;
     arena_free(arena);
     return good;
 }
 
-bool tuned_text(const char *spec, size_t length, const char *says, const struct tuned_entry *entry, int entries, struct text *out)
+bool tuned_text(const char *spec, size_t length, const char *says, const struct tuned_entry *entry, int entries,
+                struct text *out)
 {
     struct place place;
     struct text made = {0};

@@ -8,10 +8,12 @@
 /* Short names for what the formulas are made of. */
 const struct expr *build_real(struct builder *x, double value)
 {
-    bool narrow = x->m->dtype != DTYPE_F64, lost = narrow ? fabs(value) > FLT_MAX || (value != 0 && (float)value == 0) : !isfinite(value);
+    bool narrow = x->m->dtype != DTYPE_F64,
+         lost = narrow ? fabs(value) > FLT_MAX || (value != 0 && (float)value == 0) : !isfinite(value);
     if (lost && !x->lost) {
         x->lost = true;
-        diagnostics_error(x->diagnostics, x->at, "%s cannot hold %g, which the options here come to", narrow ? "f32" : "f64", value);
+        diagnostics_error(x->diagnostics, x->at, "%s cannot hold %g, which the options here come to",
+                          narrow ? "f32" : "f64", value);
     }
     return expr_real(x->m, value);
 }
@@ -79,7 +81,8 @@ const struct expr *build_query_position(struct builder *x)
 
 const struct expr *build_head(struct builder *x)
 {
-    return build_add(x, build_mul(x, build_index_of(x, x->kv), build_size_of(x, x->member)), build_index_of(x, x->member));
+    return build_add(x, build_mul(x, build_index_of(x, x->kv), build_size_of(x, x->member)),
+                     build_index_of(x, x->member));
 }
 
 /* A parameter or table, once: the value that is there already when a step asks for it again. */
@@ -122,7 +125,8 @@ const struct expr *build_block_number(struct builder *x, const struct expr *posi
 
 /* ---- values ---- */
 
-int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values, const struct expr *e)
+int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values,
+                   const struct expr *e)
 {
     struct ref refs[MAX_OPERANDS];
     for (int k = 0; k < count; k++) refs[k] = graph_ref(x->g, values[k], NULL);
@@ -162,12 +166,15 @@ int build_axis(struct builder *x, const char *name, int64_t extent)
 int build_unit_rows(struct builder *x, int v, double eps)
 {
     struct value like = x->g->value[v];
-    int total = build_row_sum(x, build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
+    int total = build_row_sum(
+        x, build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
     const struct expr *squares = build_add(x, build_operand(x, 0), build_real(x, eps)),
                       *inverse = build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, squares));
-    if (eps == 0) inverse = build_choose(x, build_op2(x, EXPR_EQ, squares, build_real(x, 0)), build_real(x, 0), inverse);
+    if (eps == 0)
+        inverse = build_choose(x, build_op2(x, EXPR_EQ, squares, build_real(x, 0)), build_real(x, 0), inverse);
     int scale = build_map_over(x, &like, like.rank - 1, 1, &total, inverse);
-    return build_map_over(x, &like, like.rank, 2, (int[]){v, scale}, build_mul(x, build_operand(x, 0), build_operand(x, 1)));
+    return build_map_over(x, &like, like.rank, 2, (int[]){v, scale},
+                          build_mul(x, build_operand(x, 0), build_operand(x, 1)));
 }
 
 int build_layernorm(struct builder *x, int v, double eps, const char *affine)
@@ -175,10 +182,13 @@ int build_layernorm(struct builder *x, int v, double eps, const char *affine)
     struct value like = x->g->value[v];
     const struct expr *share = build_real(x, 1.0 / (double)x->m->axis[like.axes[like.rank - 1]].extent);
     int total = build_row_sum(x, v);
-    int centred = build_map_over(x, &like, like.rank, 2, (int[]){v, total}, build_sub(x, build_operand(x, 0), build_mul(x, build_operand(x, 1), share)));
-    int square = build_map_over(x, &like, like.rank, 1, &centred, build_mul(x, build_operand(x, 0), build_operand(x, 0)));
+    int centred = build_map_over(x, &like, like.rank, 2, (int[]){v, total},
+                                 build_sub(x, build_operand(x, 0), build_mul(x, build_operand(x, 1), share)));
+    int square = build_map_over(x, &like, like.rank, 1, &centred,
+                                build_mul(x, build_operand(x, 0), build_operand(x, 0)));
     int variance = build_row_sum(x, square);
-    const struct expr *deviation = build_op1(x, EXPR_SQRT, build_add(x, build_mul(x, build_operand(x, 0), share), build_real(x, eps)));
+    const struct expr *deviation = build_op1(
+        x, EXPR_SQRT, build_add(x, build_mul(x, build_operand(x, 0), share), build_real(x, eps)));
     int inverse = build_map_over(x, &like, like.rank - 1, 1, &variance, build_divide(x, build_real(x, 1), deviation));
     const struct expr *e = build_mul(x, build_operand(x, 0), build_operand(x, 1));
     if (!affine) return build_map_over(x, &like, like.rank, 2, (int[]){centred, inverse}, e);

@@ -16,7 +16,8 @@ struct builder {
     bool lost;                     /* a number was reported */
     int drawn;                     /* masks that draw at random */
 };
-/* A number that the dtype cannot hold would become 0 or the largest one and the result something else: it is refused, once. */
+/* A number that the dtype cannot hold would become 0 or the largest one and the result something else: it is refused,
+   once. */
 const struct expr *build_real(struct builder *x, double value);
 const struct expr *build_integer(struct builder *x, int64_t value);
 const struct expr *build_operand(struct builder *x, int k);
@@ -43,14 +44,16 @@ int build_random(struct builder *x, const char *name, enum origin origin, int ra
 int build_table(struct builder *x, const char *name, int axis, const double *data);
 int build_axis(struct builder *x, const char *name, int64_t extent);
 /* A map over the first `rank` axes of `like`, of values that all have leading axes among these. */
-int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values, const struct expr *e);
+int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values,
+                   const struct expr *e);
 /* The sum over the last axis. */
 int build_row_sum(struct builder *x, int v);
 /* The rows of v, its last axis called `axis`, times a matrix [axis, result] (any order, heads in front). */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
 /* x / sqrt(<x, x> + eps) for every row x of v, its last axis; a row of zeros stays one. */
 int build_unit_rows(struct builder *x, int v, double eps);
-/* Mean 0 and variance 1 over the last axis, then times the parameter AFFINE.weight plus AFFINE.bias where the name is not NULL. */
+/* Mean 0 and variance 1 over the last axis, then times the parameter AFFINE.weight plus AFFINE.bias where the name is
+   not NULL. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 /* The weights [b g m i j] of prepared q and k; -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);

@@ -1,5 +1,5 @@
-/* The user's expressions in the graph. Comparisons of i and j take the form that the builder gives them for the masks it knows, so that the passes
-   treat j <= i, i - j >= 0 and fabs(i - j) <= 8 as they treat causal and window. */
+/* The user's expressions in the graph. Comparisons of i and j take the form that the builder gives them for the masks
+   it knows, so that the passes treat j <= i, i - j >= 0 and fabs(i - j) <= 8 as they treat causal and window. */
 #include "builder.h"
 #include "../expression/expression.h"
 
@@ -31,7 +31,9 @@ static bool add_line(const struct expr *e, int64_t times, struct line *out)
     case EXPR_NEG: return add_line(e->arg[0], -times, out);
     case EXPR_ADD: return add_line(e->arg[0], times, out) && add_line(e->arg[1], times, out);
     case EXPR_SUB: return add_line(e->arg[0], times, out) && add_line(e->arg[1], -times, out);
-    case EXPR_MUL: return e->arg[1]->op == EXPR_INT && llabs(e->arg[1]->integer) <= 1000 && add_line(e->arg[0], times * e->arg[1]->integer, out);
+    case EXPR_MUL:
+        return e->arg[1]->op == EXPR_INT && llabs(e->arg[1]->integer) <= 1000 &&
+               add_line(e->arg[0], times * e->arg[1]->integer, out);
     default: return false;
     }
 }
@@ -56,14 +58,16 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
         struct line l = {0, 0, 0};
         int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
-        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* -most <= l, l <= most: both as something + most >= 0 */
+        struct line low = l,
+                    high = {-l.i, -l.j, -l.constant}; /* -most <= l, l <= most: both as something + most >= 0 */
         low.constant += max;
         high.constant += max;
         const struct line *lines[] = {&low, &high};
         const struct expr *both = NULL, *j = build_index_of(x, x->j);
         for (int k = 0; k < 2; k++) { /* the lower bound of j first, as a window has it */
             const struct line *one = lines[(k == 0) == (low.j == 1) ? 0 : 1];
-            const struct expr *bound = one->j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, one, 1)) : build_op2(x, EXPR_LE, query_line(x, one, -1), j);
+            const struct expr *bound = one->j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, one, 1))
+                                                  : build_op2(x, EXPR_LE, query_line(x, one, -1), j);
             both = both ? expr_make(m, EXPR_AND, both, bound, NULL) : bound;
         }
         return both;
@@ -78,7 +82,10 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
 {
     switch ((int)e->op) {
     case EXPR_OPERAND: return s;
-    case EXPR_INDEX: return e->integer == INDEX_I ? build_query_position(x) : e->integer == INDEX_J ? build_index_of(x, x->j) : build_head(x);
+    case EXPR_INDEX:
+        return e->integer == INDEX_I   ? build_query_position(x)
+               : e->integer == INDEX_J ? build_index_of(x, x->j)
+                                       : build_head(x);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL: return s ? build_real(x, e->real) : expr_real(x->m, e->real); /* masks are decided in double */
     case EXPR_LT:

@@ -1,5 +1,5 @@
-/* Inner products of features: the feature maps of `linear`, and the sketches of PolySketchFormer. A map whose features are several lists is the
-   sum of the inner products of each. */
+/* Inner products of features: the feature maps of `linear`, and the sketches of PolySketchFormer. A map whose features
+   are several lists is the sum of the inner products of each. */
 #include "builder.h"
 #include "../spec/spec.h"
 
@@ -8,7 +8,8 @@
 /* The inner products [b g m i j] of rows over one last axis. */
 static int inner(struct builder *x, int q, int k)
 {
-    return graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, x->j}, graph_ref(x->g, q, NULL), graph_ref(x->g, k, NULL), NULL);
+    return graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, x->j}, graph_ref(x->g, q, NULL),
+                          graph_ref(x->g, k, NULL), NULL);
 }
 
 /* A map over v's own axes of one operand. */
@@ -42,11 +43,13 @@ static int softmax_rows(struct builder *x, int v)
 {
     struct value like = x->g->value[v];
     int largest = graph_reduce(x->g, FOLD_MAX, -INFINITY, like.rank - 1, like.axes, graph_ref(x->g, v, NULL), NULL);
-    int power = map_of_both(x, v, largest, build_op1(x, EXPR_EXP, build_sub(x, build_operand(x, 0), build_operand(x, 1))));
+    int power = map_of_both(x, v, largest,
+                            build_op1(x, EXPR_EXP, build_sub(x, build_operand(x, 0), build_operand(x, 1))));
     return map_of_both(x, power, build_row_sum(x, power), build_divide(x, build_operand(x, 0), build_operand(x, 1)));
 }
 
-/* One side's features, in at most two lists; `half`, where it is asked for, becomes half the square of the row that they are the features of. */
+/* One side's features, in at most two lists; `half`, where it is asked for, becomes half the square of the row that
+   they are the features of. */
 static int features(struct builder *x, int v, bool query, int *list, int *half)
 {
     const struct similarity *o = &x->spec->similarity;
@@ -57,7 +60,9 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     case FEATURE_IDENTITY: list[0] = v; return 1;
     case FEATURE_ELU_PLUS_ONE: {
         const struct expr *below = build_op1(x, EXPR_EXP, build_op2(x, EXPR_MIN, a, build_real(x, 0)));
-        list[0] = map_of(x, v, build_choose(x, build_op2(x, EXPR_LT, build_real(x, 0), a), build_add(x, a, build_real(x, 1)), below));
+        list[0] = map_of(
+            x, v,
+            build_choose(x, build_op2(x, EXPR_LT, build_real(x, 0), a), build_add(x, a, build_real(x, 1)), below));
         return 1;
     }
     case FEATURE_RELU: list[0] = map_of(x, v, above_zero(x, o->eps)); return 1;
@@ -65,7 +70,8 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     case FEATURE_TAYLOR1: /* besides the 1 */ list[0] = build_unit_rows(x, v, o->eps); return 1;
     case FEATURE_HEDGEHOG: {
         int c = build_axis(x, "c", x->spec->head_dim);
-        int w = query ? build_param(x, "features.wq", 4, (int[]){x->kv, x->member, x->d, c}) : build_param(x, "features.wk", 3, (int[]){x->kv, x->d, c});
+        int w = query ? build_param(x, "features.wq", 4, (int[]){x->kv, x->member, x->d, c})
+                      : build_param(x, "features.wk", 3, (int[]){x->kv, x->d, c});
         y = build_contract(x, v, x->d, w, c);
         list[0] = softmax_rows(x, y);
         list[1] = softmax_rows(x, map_of(x, y, build_op1(x, EXPR_NEG, a)));
@@ -80,7 +86,9 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     case FEATURE_FAVOR_RELU: break;
     }
     int c = build_axis(x, "c", o->count);
-    y = build_contract(x, v, x->d, build_random(x, "features.w", o->orthogonal ? ORIGIN_ORTHOGONAL : ORIGIN_NORMAL, 2, (int[]){c, x->d}), c);
+    y = build_contract(
+        x, v, x->d,
+        build_random(x, "features.w", o->orthogonal ? ORIGIN_ORTHOGONAL : ORIGIN_NORMAL, 2, (int[]){c, x->d}), c);
     if (o->features == FEATURE_FAVOR_RELU) {
         list[0] = map_of(x, y, above_zero(x, o->eps));
         return 1;
@@ -113,7 +121,8 @@ int build_linear(struct builder *x, int q, int k)
             refs[count] = graph_ref(x->g, half[side], NULL);
             w = build_mul(x, w, build_op1(x, EXPR_EXP, build_operand(x, count++)));
         }
-    if (o->features == FEATURE_FAVOR_POSITIVE || o->features == FEATURE_FAVOR_TRIG) w = build_mul(x, w, build_real(x, 1 / (double)o->count));
+    if (o->features == FEATURE_FAVOR_POSITIVE || o->features == FEATURE_FAVOR_TRIG)
+        w = build_mul(x, w, build_real(x, 1 / (double)o->count));
     return graph_map(x->g, 5, pair, count, refs, w);
 }
 
@@ -123,7 +132,8 @@ int build_linear(struct builder *x, int q, int k)
 static int gelu(struct builder *x, int v)
 {
     const struct expr *a = build_operand(x, 0), *cubic = build_mul(x, expr_power(x->m, a, 3), build_real(x, 0.044715));
-    const struct expr *t = build_op1(x, EXPR_TANH, build_mul(x, build_add(x, a, cubic), build_real(x, sqrt(2 / acos(-1)))));
+    const struct expr *t = build_op1(x, EXPR_TANH,
+                                     build_mul(x, build_add(x, a, cubic), build_real(x, sqrt(2 / acos(-1)))));
     return map_of(x, v, build_mul(x, build_mul(x, a, build_real(x, 0.5)), build_add(x, t, build_real(x, 1))));
 }
 
@@ -136,7 +146,8 @@ static int net(struct builder *x, int v, const char *name)
     for (int half = 0; half < 2; half++) {
         int in = x->g->value[v].axes[x->g->value[v].rank - 1];
         v = build_layernorm(x, v, 1e-5, arena_printf(arena, "%s.norm%d", name, half));
-        v = build_contract(x, v, in, build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half), 2, (int[]){in, h}), h);
+        v = build_contract(x, v, in, build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half), 2, (int[]){in, h}),
+                           h);
         int w = build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half + 1), 2, (int[]){h, r});
         v = build_contract(x, gelu(x, v), h, w, r);
     }
@@ -160,7 +171,8 @@ static int sketch(struct builder *x, int v, int64_t degree, const char *path)
         }
     }
     double root = sqrt((double)o->sketch);
-    const struct expr *product = build_mul(x, build_mul(x, build_operand(x, 0), build_operand(x, 1)), build_real(x, 1 / root));
+    const struct expr *product = build_mul(x, build_mul(x, build_operand(x, 0), build_operand(x, 1)),
+                                           build_real(x, 1 / root));
     if (o->learned) product = build_mul(x, build_op1(x, EXPR_TANH, product), build_real(x, root));
     return map_of_both(x, side[0], side[1], product);
 }
@@ -174,6 +186,8 @@ int build_sketched(struct builder *x, int q, int k)
     const struct expr *w = expr_power(x->m, build_operand(x, 0), 2);
     if (!o->local_exact) return graph_map(x->g, 5, pair, 1, refs, w);
     refs[1] = graph_ref(x->g, inner(x, q, k), NULL);
-    const struct expr *i = build_block_number(x, build_query_position(x), x->spec->block), *j = build_block_number(x, build_index_of(x, x->j), x->spec->block);
-    return graph_map(x->g, 5, pair, 2, refs, build_choose(x, build_op2(x, EXPR_EQ, i, j), expr_power(x->m, build_operand(x, 1), o->degree), w));
+    const struct expr *i = build_block_number(x, build_query_position(x), x->spec->block),
+                      *j = build_block_number(x, build_index_of(x, x->j), x->spec->block);
+    return graph_map(x->g, 5, pair, 2, refs,
+                     build_choose(x, build_op2(x, EXPR_EQ, i, j), expr_power(x->m, build_operand(x, 1), o->degree), w));
 }

@@ -1,5 +1,6 @@
-/* From a spec to the graph of its quadratic meaning: every weight w(i, j) as a scalar expression over inner products, the mask as the region
-   of the sums over j. Only the files build*.c know the variants; nothing there is fast or clever, the passes find everything else. */
+/* From a spec to the graph of its quadratic meaning: every weight w(i, j) as a scalar expression over inner products,
+   the mask as the region of the sums over j. Only the files build*.c know the variants; nothing there is fast or
+   clever, the passes find everything else. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -11,7 +12,8 @@
 static int project(struct builder *x, int v, const char *name, int last)
 {
     int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, 2, (int[]){s, x->j});
-    return graph_contract(x->g, 4, (int[]){x->b, x->kv, s, last}, graph_ref(x->g, matrix, NULL), graph_ref(x->g, v, NULL), NULL);
+    return graph_contract(x->g, 4, (int[]){x->b, x->kv, s, last}, graph_ref(x->g, matrix, NULL),
+                          graph_ref(x->g, v, NULL), NULL);
 }
 
 /* ---- all of it ---- */
@@ -45,7 +47,8 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
-    if (region && region->op == EXPR_INT) region = region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));
+    if (region && region->op == EXPR_INT)
+        region = region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));
 
     int row[] = {x->b, x->kv, x->member, x->i}, result[] = {x->b, x->kv, x->member, x->i, x->e};
     int total = graph_reduce(x->g, FOLD_SUM, 0, 4, row, graph_ref(x->g, w, NULL), region);
@@ -54,13 +57,17 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     const struct expr *denominator = build_operand(x, 1);
     x->at = (struct position){0, 0};
     switch (spec->normalize) {
-    case NORMALIZE_NONE: graph_output(x->g, "out", graph_map(x->g, 5, result, 1, refs, build_operand(x, 0))); return x->g;
+    case NORMALIZE_NONE:
+        graph_output(x->g, "out", graph_map(x->g, 5, result, 1, refs, build_operand(x, 0)));
+        return x->g;
     case NORMALIZE_SUM: break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
     /* a denominator of exactly 0 gives 0: a row that sees no key */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
-    graph_output(x->g, "out",
-                 graph_map(x->g, 5, result, 2, refs, build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
+    graph_output(
+        x->g, "out",
+        graph_map(x->g, 5, result, 2, refs,
+                  build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }

@@ -12,15 +12,19 @@ static const struct expr *both(struct builder *x, const struct expr *a, const st
     return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
 }
 
-/* Whether the position is one of the tokens, which are sorted here: runs of neighbours make one range, and the ranges a shallow tree. */
-static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first, const int64_t *last, int ranges)
+/* Whether the position is one of the tokens, which are sorted here: runs of neighbours make one range, and the ranges a
+   shallow tree. */
+static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first,
+                                const int64_t *last, int ranges)
 {
     if (ranges > 1) {
         int half = ranges / 2;
-        return build_op2(x, EXPR_OR, among(x, position, first, last, half), among(x, position, first + half, last + half, ranges - half));
+        return build_op2(x, EXPR_OR, among(x, position, first, last, half),
+                         among(x, position, first + half, last + half, ranges - half));
     }
     if (*first == *last) return build_op2(x, EXPR_EQ, position, build_integer(x, *first));
-    return build_op2(x, EXPR_AND, build_op2(x, EXPR_LE, build_integer(x, *first), position), build_op2(x, EXPR_LE, position, build_integer(x, *last)));
+    return build_op2(x, EXPR_AND, build_op2(x, EXPR_LE, build_integer(x, *first), position),
+                     build_op2(x, EXPR_LE, position, build_integer(x, *last)));
 }
 
 static int compare_positions(const void *a, const void *b)
@@ -36,7 +40,8 @@ static const struct expr *global(struct builder *x, const struct mask *o, const 
     if (!o->token) return build_op2(x, EXPR_OR, among(x, i, &zero, &end, 1), among(x, j, &zero, &end, 1));
     if (o->tokens == 0) return build_integer(x, 0);
     size_t bytes = (size_t)o->tokens * sizeof(int64_t);
-    int64_t *token = arena_alloc(x->m->arena, bytes), *first = arena_alloc(x->m->arena, bytes), *last = arena_alloc(x->m->arena, bytes);
+    int64_t *token = arena_alloc(x->m->arena, bytes), *first = arena_alloc(x->m->arena, bytes),
+            *last = arena_alloc(x->m->arena, bytes);
     memcpy(token, o->token, bytes);
     qsort(token, (size_t)o->tokens, sizeof *token, compare_positions);
     int ranges = 0;
@@ -51,11 +56,15 @@ static const struct expr *global(struct builder *x, const struct mask *o, const 
 }
 
 /* The key's block is one of those drawn for the query's block. */
-static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
+static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i,
+                                        const struct expr *j)
 {
-    const struct expr *blocks = build_add(x, build_block_number(x, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)), o->block), build_integer(x, 1));
+    const struct expr *blocks = build_add(
+        x, build_block_number(x, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)), o->block),
+        build_integer(x, 1));
     const struct draw draw = {.count = o->count, .seed = o->seed, .upto = o->causal};
-    if (++x->drawn == MAX_DRAWN + 1) diagnostics_error(x->diagnostics, o->at, "there are more than %d masks 'random'", MAX_DRAWN);
+    if (++x->drawn == MAX_DRAWN + 1)
+        diagnostics_error(x->diagnostics, o->at, "there are more than %d masks 'random'", MAX_DRAWN);
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
@@ -80,7 +89,9 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
                       build_op2(x, EXPR_LE, j, build_add(x, i, build_integer(x, o->right * o->dilation))));
         if (o->dilation > 1) {
             const struct expr *step = build_integer(x, o->dilation);
-            result = both(x, result, build_op2(x, EXPR_EQ, build_op2(x, EXPR_FLOORMOD, i, step), build_op2(x, EXPR_FLOORMOD, j, step)));
+            result = both(
+                x, result,
+                build_op2(x, EXPR_EQ, build_op2(x, EXPR_FLOORMOD, i, step), build_op2(x, EXPR_FLOORMOD, j, step)));
         }
         return result;
     case MASK_BLOCK_WINDOW: {
@@ -101,7 +112,9 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
             result = !result ? part : build_op2(x, o->kind == MASK_ANY ? EXPR_OR : EXPR_AND, result, part);
         }
         return result;
-    case MASK_NOT: result = build_mask(x, o->part[0]); return result ? build_op1(x, EXPR_NOT, result) : build_integer(x, 0);
+    case MASK_NOT:
+        result = build_mask(x, o->part[0]);
+        return result ? build_op1(x, EXPR_NOT, result) : build_integer(x, 0);
     }
     return NULL;
 }

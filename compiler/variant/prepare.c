@@ -10,7 +10,8 @@
 /* Sines are good up to angles of about 10^6 and useless from 10^15 on. */
 static const double MAX_TURN = 1e6;
 
-/* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the pair's other member) sin, with a minus for the first member. */
+/* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the pair's other member) sin, with a minus
+   for the first member. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
@@ -20,7 +21,8 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
     for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)D);
     if (theta[half - 1] > MAX_TURN && sequence == x->i)
-        diagnostics_error(x->diagnostics, step->at, "rope with base %g turns a pair by %g a position; the most is %g", step->base, theta[half - 1], MAX_TURN);
+        diagnostics_error(x->diagnostics, step->at, "rope with base %g turns a pair by %g a position; the most is %g",
+                          step->base, theta[half - 1], MAX_TURN);
     int angles = build_table(x, "rope_theta", t, theta);
     const struct expr *angle = build_mul(x, position, build_operand(x, 0));
     struct ref theta_t = graph_ref(x->g, angles, NULL);
@@ -30,19 +32,22 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     const struct expr *d = build_index_of(x, x->d), *first, *other, *pair;
     if (step->halves) {
         first = build_op2(x, EXPR_LT, d, build_integer(x, half));
-        other = build_choose(x, first, build_add(x, d, build_integer(x, half)), build_sub(x, d, build_integer(x, half)));
+        other = build_choose(x, first, build_add(x, d, build_integer(x, half)),
+                             build_sub(x, d, build_integer(x, half)));
         pair = build_op2(x, EXPR_MOD, d, build_integer(x, half));
     } else {
         first = build_op2(x, EXPR_EQ, build_op2(x, EXPR_MOD, d, build_integer(x, 2)), build_integer(x, 0));
         other = build_choose(x, first, build_add(x, d, build_integer(x, 1)), build_sub(x, d, build_integer(x, 1)));
         pair = build_divide(x, d, build_integer(x, 2));
     }
-    struct ref refs[4] = {graph_ref(x->g, v, NULL), graph_ref(x->g, v, NULL), graph_ref(x->g, cosine, NULL), graph_ref(x->g, sine, NULL)};
+    struct ref refs[4] = {graph_ref(x->g, v, NULL), graph_ref(x->g, v, NULL), graph_ref(x->g, cosine, NULL),
+                          graph_ref(x->g, sine, NULL)};
     refs[1].sub[refs[1].rank - 1] = other;
     refs[2].sub[1] = refs[3].sub[1] = pair;
     const struct expr *turned = build_mul(x, build_mul(x, build_operand(x, 1), build_operand(x, 3)),
                                           build_choose(x, first, build_real(x, -1), build_real(x, 1)));
-    return graph_map(x->g, like.rank, like.axes, 4, refs, build_add(x, build_mul(x, build_operand(x, 0), build_operand(x, 2)), turned));
+    return graph_map(x->g, like.rank, like.axes, 4, refs,
+                     build_add(x, build_mul(x, build_operand(x, 0), build_operand(x, 2)), turned));
 }
 
 int build_prepared(struct builder *x, int v, bool query)
@@ -51,13 +56,18 @@ int build_prepared(struct builder *x, int v, bool query)
         const struct prepare *step = &x->spec->prepare[k];
         x->at = step->at;
         switch (step->kind) {
-        case PREPARE_LAYERNORM: v = build_layernorm(x, v, step->eps, !step->affine ? NULL : query ? "q_norm" : "k_norm"); break;
+        case PREPARE_LAYERNORM:
+            v = build_layernorm(x, v, step->eps, !step->affine ? NULL : query ? "q_norm" : "k_norm");
+            break;
         case PREPARE_L2NORM: v = build_unit_rows(x, v, step->eps); break;
-        case PREPARE_ROPE: v = rope(x, step, v, query ? build_query_position(x) : build_index_of(x, x->j), query ? x->i : x->j); break;
+        case PREPARE_ROPE:
+            v = rope(x, step, v, query ? build_query_position(x) : build_index_of(x, x->j), query ? x->i : x->j);
+            break;
         case PREPARE_SCALE:
             if (query) {
                 struct value like = x->g->value[v];
-                v = build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_real(x, step->by)));
+                v = build_map_over(x, &like, like.rank, 1, &v,
+                                   build_mul(x, build_operand(x, 0), build_real(x, step->by)));
             }
             break;
         }

@@ -6,28 +6,35 @@
 
 /* ---- similarity: the weight of (i, j) before the mask ---- */
 
-/* The slopes of the ALiBi paper for any number of heads: 2^(-8(h+1)/n) for the first n = 2^floor(log2 H) heads, then those of 2n in between. */
+/* The slopes of the ALiBi paper for any number of heads: 2^(-8(h+1)/n) for the first n = 2^floor(log2 H) heads, then
+   those of 2n in between. */
 static const struct expr *alibi_slope(struct builder *x)
 {
     const struct expr *heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)), *h = build_head(x);
-    const struct expr *log2_heads = build_mul(x, build_op1(x, EXPR_LOG, build_add(x, heads, build_real(x, 0.5))), build_real(x, 1 / log(2)));
+    const struct expr *log2_heads = build_mul(x, build_op1(x, EXPR_LOG, build_add(x, heads, build_real(x, 0.5))),
+                                              build_real(x, 1 / log(2)));
     const struct expr *n = build_op1(x, EXPR_EXP2, build_op1(x, EXPR_FLOOR, log2_heads));
     const struct expr *low = build_divide(x, build_add(x, h, build_real(x, 1)), n);
-    const struct expr *high = build_divide(x, build_add(x, build_mul(x, build_sub(x, h, n), build_real(x, 2)), build_real(x, 1)),
-                                           build_mul(x, n, build_real(x, 2)));
-    return build_op1(x, EXPR_EXP2, build_mul(x, build_choose(x, build_op2(x, EXPR_LT, h, n), low, high), build_real(x, -8)));
+    const struct expr *high = build_divide(
+        x, build_add(x, build_mul(x, build_sub(x, h, n), build_real(x, 2)), build_real(x, 1)),
+        build_mul(x, n, build_real(x, 2)));
+    return build_op1(x, EXPR_EXP2,
+                     build_mul(x, build_choose(x, build_op2(x, EXPR_LT, h, n), low, high), build_real(x, -8)));
 }
 
 static const struct expr *logit(struct builder *x, const struct expr *s, struct ref *refs, int *count)
 {
     const struct similarity *o = &x->spec->similarity;
-    double scale = o->has_scale ? o->scale : o->compatibility == COMPATIBILITY_ADDITIVE ? 1 : 1 / sqrt((double)x->spec->head_dim);
+    double scale = o->has_scale                                 ? o->scale
+                   : o->compatibility == COMPATIBILITY_ADDITIVE ? 1
+                                                                : 1 / sqrt((double)x->spec->head_dim);
     const struct expr *l = build_mul(x, s, build_real(x, o->has_cap ? scale / o->cap : scale));
     if (o->has_cap) l = build_mul(x, build_op1(x, EXPR_TANH, l), build_real(x, o->cap));
     switch (o->bias) {
     case BIAS_NONE: break;
     case BIAS_ALIBI: {
-        const struct expr *distance = build_op1(x, EXPR_ABS, build_sub(x, build_query_position(x), build_index_of(x, x->j)));
+        const struct expr *distance = build_op1(x, EXPR_ABS,
+                                                build_sub(x, build_query_position(x), build_index_of(x, x->j)));
         l = build_sub(x, l, build_mul(x, alibi_slope(x), distance));
         break;
     }
@@ -68,7 +75,8 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
 static int additive(struct builder *x, int q, int k)
 {
     int a = build_axis(x, "a", x->spec->similarity.hidden), pair[] = {x->b, x->kv, x->member, x->i, x->j, a};
-    int wq = build_param(x, "compatibility.wq", 2, (int[]){x->d, a}), wk = build_param(x, "compatibility.wk", 2, (int[]){x->d, a});
+    int wq = build_param(x, "compatibility.wq", 2, (int[]){x->d, a}),
+        wk = build_param(x, "compatibility.wk", 2, (int[]){x->d, a});
     int v = build_param(x, "compatibility.v", 1, &a);
     int left = build_contract(x, q, x->d, wq, a), right = build_contract(x, k, x->d, wk, a);
     struct ref refs[3] = {graph_ref(x->g, left, NULL), graph_ref(x->g, right, NULL), graph_ref(x->g, v, NULL)};
@@ -87,7 +95,8 @@ int build_weights(struct builder *x, int q, int k)
         if (o->compatibility == COMPATIBILITY_MULTIPLICATIVE) {
             int c = module_axis(x->m, "c", SIZE_CONSTANT, x->spec->head_dim);
             int w = build_param(x, "compatibility.w", 2, (int[]){x->d, c});
-            int turned = graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, c}, left, graph_ref(x->g, w, NULL), NULL);
+            int turned = graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, c}, left,
+                                        graph_ref(x->g, w, NULL), NULL);
             left = graph_ref(x->g, turned, NULL);
             right.sub[right.rank - 1] = build_index_of(x, c);
         }
@@ -95,8 +104,10 @@ int build_weights(struct builder *x, int q, int k)
     case SIMILARITY_POLYNOMIAL: break;
     case SIMILARITY_POLYNOMIAL_SQUARE:
         if (!o->coefficients && o->degree + 2 > MAX_OPERANDS) {
-            diagnostics_error(x->diagnostics, o->at, "polynomial_square of degree over %d with coefficients as a parameter is not compiled yet",
-                              MAX_OPERANDS - 2);
+            diagnostics_error(
+                x->diagnostics, o->at,
+                "polynomial_square of degree over %d with coefficients as a parameter is not compiled yet",
+                MAX_OPERANDS - 2);
             return -1;
         }
         break;
@@ -114,7 +125,9 @@ int build_weights(struct builder *x, int q, int k)
     else if (o->kind == SIMILARITY_CUSTOM)
         w = build_expression(x, o->weight, w);
     else if (o->kind == SIMILARITY_POLYNOMIAL)
-        w = expr_power(x->m, build_add(x, build_mul(x, w, build_real(x, 1 / o->beta)), build_real(x, o->alpha / o->beta)), o->degree);
+        w = expr_power(x->m,
+                       build_add(x, build_mul(x, w, build_real(x, 1 / o->beta)), build_real(x, o->alpha / o->beta)),
+                       o->degree);
     else
         w = polynomial_square(x, w, refs, &count);
     return graph_map(x->g, 5, pair, count, refs, w);

@@ -60,7 +60,8 @@ static void add_value(const struct graph *g, int number, struct text *out)
     /* What a region reads of ids is an operand, too. */
     for (int k = 0; k < g->values && v->op != GRAPH_PARAM; k++) {
         const struct value *ids = &g->value[k];
-        if (ids->op == GRAPH_PARAM && ids->integers && ((v->where && expr_reads_ids(v->where)) || (v->op == GRAPH_MAP && expr_reads_ids(v->expr))))
+        if (ids->op == GRAPH_PARAM && ids->integers &&
+            ((v->where && expr_reads_ids(v->where)) || (v->op == GRAPH_MAP && expr_reads_ids(v->expr))))
             text_add(out, "    n%d -> n%d [style=dashed];\n", k, number);
     }
 }
@@ -69,13 +70,15 @@ void emit_dot_file(const struct unit *p, struct text *out)
 {
     const struct graph *g = p->graph;
     text_add(out, "// %s.dot, made by attnc %s: %s --emit dot\n", p->spec->name, ATTNC_VERSION, p->command);
-    text_add(out, "// What it computes, before the first pass. dot -Tsvg %s.dot -o %s.svg\n", p->spec->name, p->spec->name);
+    text_add(out, "// What it computes, before the first pass. dot -Tsvg %s.dot -o %s.svg\n", p->spec->name,
+             p->spec->name);
     text_add(out, "digraph %s {\n    graph [label=\"", p->spec->name);
     struct text title = {0};
     text_add(&title, "%s, %s", p->spec->name, dtype_name(p->spec->dtype));
     if (*p->spec->description) text_add(&title, "\n%.*s", (int)view_length(p->spec->description), p->spec->description);
     text_add(&title, "\naxes:");
-    for (int k = 0; k < g->module->axes; k++) text_add(&title, "%s %s = %s", k ? "," : "", g->module->axis[k].name, emit_size(g->module, k));
+    for (int k = 0; k < g->module->axes; k++)
+        text_add(&title, "%s %s = %s", k ? "," : "", g->module->axis[k].name, emit_size(g->module, k));
     for (size_t k = 0; k < title.length; k++) {
         if (title.data[k] == '"' || title.data[k] == '\\') text_append(out, "\\", 1);
         if (title.data[k] == '\n')
@@ -88,5 +91,6 @@ void emit_dot_file(const struct unit *p, struct text *out)
                   "    node [fontname=\"monospace\", fontsize=10, style=filled, margin=\"0.12,0.06\"];\n"
                   "    edge [arrowsize=0.6];\n");
     for (int v = 0; v < g->values; v++) add_value(g, v, out);
-    text_add(out, "    out [shape=box, fillcolor=\"#cfe2f3\", label=\"out\"];\n    n%d -> out;\n}\n", g->output[0].value);
+    text_add(out, "    out [shape=box, fillcolor=\"#cfe2f3\", label=\"out\"];\n    n%d -> out;\n}\n",
+             g->output[0].value);
 }

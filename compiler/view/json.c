@@ -36,11 +36,14 @@ static json_t *arrays(const struct unit *p, enum graph_op op)
     for (int k = 0; k < g->values; k++) {
         const struct value *v = &g->value[k];
         if (v->op != op) continue;
-        const enum dtype dtype = v->integers ? DTYPE_I32 : op == GRAPH_INPUT ? p->spec->dtype : dtype_of_sums(p->spec->dtype);
+        const enum dtype dtype = v->integers         ? DTYPE_I32
+                                 : op == GRAPH_INPUT ? p->spec->dtype
+                                                     : dtype_of_sums(p->spec->dtype);
         json_t *item = json_pack("{s:s, s:s, s:o}", "name", v->name, "dtype", dtype_name(dtype), "shape", shape(g, v));
         if (op == GRAPH_PARAM) {
             json_object_set_new(item, "member", json_string(emit_name(p->arena, v->name)));
-            json_object_set_new(item, "from_seed", v->origin == ORIGIN_LEARNED ? json_null() : json_string(origin_name(v->origin)));
+            json_object_set_new(item, "from_seed",
+                                v->origin == ORIGIN_LEARNED ? json_null() : json_string(origin_name(v->origin)));
         }
         json_array_append_new(list, item);
     }
@@ -69,19 +72,25 @@ static json_t *algorithm(const struct unit *p)
     json_t *forms = json_array();
     if (!pairs || !first->linear) json_array_append_new(forms, json_string(pairs ? "quadratic" : "linear"));
     if (pairs && linear) json_array_append_new(forms, json_string("linear"));
-    const char *why = !pairs                     ? "no query meets a key: queries meet sums over all keys"
-                      : linear && !first->linear ? "the weight has finite features, and its linear form takes less work from the crossover on"
-                      : linear && p->spec->algorithm == ALGORITHM_AUTO ? "the schedule takes the linear form for every length"
-                      : linear                                         ? "'algorithm: linear' asks for the linear form alone"
-                      : p->why_quadratic                               ? p->why_quadratic
-                                                                       : "'algorithm: quadratic' asks for no linear form";
+    const char *why = !pairs ? "no query meets a key: queries meet sums over all keys"
+                      : linear && !first->linear
+                          ? "the weight has finite features, and its linear form takes less work from the crossover on"
+                      : linear && p->spec->algorithm == ALGORITHM_AUTO
+                          ? "the schedule takes the linear form for every length"
+                      : linear           ? "'algorithm: linear' asks for the linear form alone"
+                      : p->why_quadratic ? p->why_quadratic
+                                         : "'algorithm: quadratic' asks for no linear form";
     json_t *made = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "forms", forms, "why", why, "crossover",
                              first_linear(p) ? json_integer(first_linear(p)) : json_null(), "features",
-                             linear && pairs ? json_integer(linear->features) : json_null(), "state_bytes", json_null(), "chunk", json_null());
+                             linear && pairs ? json_integer(linear->features) : json_null(), "state_bytes", json_null(),
+                             "chunk", json_null());
     if (!linear || !pairs) return made;
-    json_object_set_new(made, "state_bytes", json_integer(linear->features * (p->spec->value_dim + 1) * dtype_bytes(dtype_of_sums(p->spec->dtype))));
+    json_object_set_new(
+        made, "state_bytes",
+        json_integer(linear->features * (p->spec->value_dim + 1) * dtype_bytes(dtype_of_sums(p->spec->dtype))));
     for (int k = 0; k < linear->graph->module->axes; k++)
-        if (linear->graph->module->axis[k].source == SIZE_CHUNKS) json_object_set_new(made, "chunk", json_integer(linear->graph->module->axis[k].extent));
+        if (linear->graph->module->axis[k].source == SIZE_CHUNKS)
+            json_object_set_new(made, "chunk", json_integer(linear->graph->module->axis[k].extent));
     return made;
 }
 
@@ -90,11 +99,13 @@ static json_t *kernels(const struct unit *p)
     json_t *list = json_array();
     for (int k = 0; k < p->compilations; k++) {
         const struct compilation *c = p->compilation[k];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:I}", "target", c->target->name, "form",
-                                              c->linear ? "linear" : "quadratic", "multiplies_bf16", (int)loops_paired(c->loops), "vector_bytes",
-                                              c->target->vector_bytes, "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q, "tile_k",
-                                              (json_int_t)c->tile_k, "rows", c->rows, "vectors", c->vectors, "unroll", c->unroll, "workspace_bytes_a_thread",
-                                              (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:I}", "target",
+                                        c->target->name, "form", c->linear ? "linear" : "quadratic", "multiplies_bf16",
+                                        (int)loops_paired(c->loops), "vector_bytes", c->target->vector_bytes,
+                                        "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q, "tile_k",
+                                        (json_int_t)c->tile_k, "rows", c->rows, "vectors", c->vectors, "unroll",
+                                        c->unroll, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }
@@ -124,13 +135,16 @@ static json_t *graph(const struct unit *p)
     const struct graph *g = p->graph;
     json_t *axes = json_array(), *values = json_array();
     for (int k = 0; k < g->module->axes; k++)
-        json_array_append_new(axes, json_pack("{s:s, s:o}", "name", g->module->axis[k].name, "extent", extent(emit_size(g->module, k))));
+        json_array_append_new(
+            axes, json_pack("{s:s, s:o}", "name", g->module->axis[k].name, "extent", extent(emit_size(g->module, k))));
     for (int k = 0; k < g->values; k++) {
         const struct value *v = &g->value[k];
         json_t *over = json_array(), *operands = json_array();
         for (int a = 0; a < v->rank; a++) json_array_append_new(over, json_string(g->module->axis[v->axes[a]].name));
-        for (int o = 0; o < v->operands; o++) json_array_append_new(operands, json_string(view_name(g, v->operand[o].of)));
-        json_t *item = json_pack("{s:s, s:s, s:o, s:o}", "name", view_name(g, k), "op", operation(v->op), "axes", over, "operands", operands);
+        for (int o = 0; o < v->operands; o++)
+            json_array_append_new(operands, json_string(view_name(g, v->operand[o].of)));
+        json_t *item = json_pack("{s:s, s:s, s:o, s:o}", "name", view_name(g, k), "op", operation(v->op), "axes", over,
+                                 "operands", operands);
         struct text says = {0};
         view_value(g, v, &says);
         json_object_set_new(item, "says", json_string(says.data));
@@ -140,7 +154,8 @@ static json_t *graph(const struct unit *p)
     }
     struct text text = {0};
     graph_print(g, &text);
-    json_t *made = json_pack("{s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "output", view_name(g, g->output[0].value), "text", text.data);
+    json_t *made = json_pack("{s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "output",
+                             view_name(g, g->output[0].value), "text", text.data);
     text_free(&text);
     return made;
 }
@@ -161,11 +176,13 @@ static json_t *taken(const struct unit *p)
     struct tune_knob knob;
     const char *reason;
     for (int k = 0; k < KNOBS; k++)
-        if (knob_about(&p->defaults[0], NULL, 0, k, &knob, &reason)) json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
+        if (knob_about(&p->defaults[0], NULL, 0, k, &knob, &reason))
+            json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
     return made;
 }
 
-/* The knobs of the spec, with the values that are the defaults on the first target for short sequences and for long ones. */
+/* The knobs of the spec, with the values that are the defaults on the first target for short sequences and for long
+   ones. */
 static json_t *knobs(const struct unit *p)
 {
     json_t *list = json_array();
@@ -173,14 +190,16 @@ static json_t *knobs(const struct unit *p)
     const char *reason;
     for (int k = 0; k < KNOBS; k++) {
         const struct defaults *u = &p->defaults[0];
-        if (!knob_about(u, u->quadratic, 0, k, &knob, &reason) || !knob_about(u, u->linear, 0, k, &far, &reason)) continue;
+        if (!knob_about(u, u->quadratic, 0, k, &knob, &reason) || !knob_about(u, u->linear, 0, k, &far, &reason))
+            continue;
         const struct knob_row *row = &knob_table[k];
         json_t *values = json_array();
         for (int v = 0; v < knob.values; v++) json_array_append_new(values, json_integer(knob.value[v]));
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", row->name, "says", row->says, "least", (json_int_t)row->low, "most",
-                                        (json_int_t)row->high, "multiple_of", (json_int_t)row->multiple, "usual", (json_int_t)knob.value[knob.default_at],
-                                        "usual_linear", (json_int_t)far.value[far.default_at], "values", values));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", row->name, "says",
+                                              row->says, "least", (json_int_t)row->low, "most", (json_int_t)row->high,
+                                              "multiple_of", (json_int_t)row->multiple, "usual",
+                                              (json_int_t)knob.value[knob.default_at], "usual_linear",
+                                              (json_int_t)far.value[far.default_at], "values", values));
     }
     return list;
 }
@@ -192,8 +211,8 @@ static json_t *versions(const struct unit *p)
     for (int k = 0; k < p->versions; k++) {
         int kernel = 0;
         while (p->compilation[kernel] != p->version[k].c) kernel++;
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:i}", "target", p->version[k].c->target->name, "from", (json_int_t)p->version[k].from, "kernel", kernel));
+        json_array_append_new(list, json_pack("{s:s, s:I, s:i}", "target", p->version[k].c->target->name, "from",
+                                              (json_int_t)p->version[k].from, "kernel", kernel));
     }
     return list;
 }
@@ -203,19 +222,22 @@ bool emit_json(const struct unit *p, struct text *out)
     const struct spec *spec = p->spec;
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
-    json_t *output = json_pack("{s:s, s:s, s:[s, s, s, I]}", "name", "out", "dtype", dtype_name(spec->dtype), "shape", "batch", "heads", "n_q",
-                               (json_int_t)spec->value_dim);
+    json_t *output = json_pack("{s:s, s:s, s:[s, s, s, I]}", "name", "out", "dtype", dtype_name(spec->dtype), "shape",
+                               "batch", "heads", "n_q", (json_int_t)spec->value_dim);
     json_t *seed = spec->similarity.has_seed ? json_integer((json_int_t)spec->similarity.seed) : json_null();
-    if (spec->similarity.has_seed && spec->similarity.seed > INT64_MAX) { /* beyond what a JSON library holds as an integer */
+    if (spec->similarity.has_seed &&
+        spec->similarity.seed > INT64_MAX) { /* beyond what a JSON library holds as an integer */
         json_decref(seed);
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }
-    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}", "name", spec->name,
-                             "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype", dtype_name(spec->dtype), "head_dim",
-                             (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim, "inputs", arrays(p, GRAPH_INPUT), "output", output,
-                             "parameters", arrays(p, GRAPH_PARAM), "seed", seed, "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p),
-                             "knobs", knobs(p), "kernels", kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products,
-                             "scalar_operations", (json_int_t)scalars, "graph", graph(p));
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}",
+        "name", spec->name, "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype",
+        dtype_name(spec->dtype), "head_dim", (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim,
+        "inputs", arrays(p, GRAPH_INPUT), "output", output, "parameters", arrays(p, GRAPH_PARAM), "seed", seed,
+        "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p), "knobs", knobs(p), "kernels",
+        kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products, "scalar_operations",
+        (json_int_t)scalars, "graph", graph(p));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (text) {
         text_add(out, "%s\n", text);

@@ -54,13 +54,16 @@ static void print(const struct graph *g, const struct value *v, const struct exp
             if (k) text_add(out, ", ");
             print(g, v, e->arg[k], false, out);
         }
-        if (e->draw) text_add(out, "%s; %lld, seed %llu", e->draw->upto ? " up to" : "", (long long)e->draw->count, (unsigned long long)e->draw->seed);
+        if (e->draw)
+            text_add(out, "%s; %lld, seed %llu", e->draw->upto ? " up to" : "", (long long)e->draw->count,
+                     (unsigned long long)e->draw->seed);
         text_add(out, ")");
         return;
     }
     if (inner) text_add(out, "(");
     if (sign) text_add(out, "%s", e->op == EXPR_NEG ? "-" : "!");
-    const bool chain = e->arg[0]->op == e->op && (e->op == EXPR_ADD || e->op == EXPR_MUL || e->op == EXPR_AND || e->op == EXPR_OR);
+    const bool chain = e->arg[0]->op == e->op &&
+                       (e->op == EXPR_ADD || e->op == EXPR_MUL || e->op == EXPR_AND || e->op == EXPR_OR);
     print(g, v, e->arg[0], !chain, out);
     if (chosen) text_add(out, " ? ");
     if (between) text_add(out, " %s ", between);
@@ -123,7 +126,8 @@ int view_shape(const struct graph *g, const struct value *v, const char **shape)
     const struct module *m = g->module;
     int rank = 0;
     for (int k = 0; k < v->rank; k++) {
-        const bool heads = m->axis[v->axes[k]].source == SIZE_KV_HEADS && k + 1 < v->rank && m->axis[v->axes[k + 1]].source == SIZE_MEMBERS;
+        const bool heads = m->axis[v->axes[k]].source == SIZE_KV_HEADS && k + 1 < v->rank &&
+                           m->axis[v->axes[k + 1]].source == SIZE_MEMBERS;
         shape[rank++] = heads ? "heads" : emit_size(m, v->axes[k]);
         k += heads;
     }

@@ -32,6 +32,7 @@ static int polysketch(const void *unused, int64_t rows, const float *q, const fl
 
 int main(int argc, char **argv)
 {
-    static const struct predictor all[] = {{"softmax, scale 16", softmax, NULL}, {"polysketch, r = 64", polysketch, NULL}};
+    static const struct predictor all[] = {{"softmax, scale 16", softmax, NULL},
+                                           {"polysketch, r = 64", polysketch, NULL}};
     return predict(argc, argv, all, 2);
 }

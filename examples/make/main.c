@@ -19,6 +19,7 @@ static int attend(const void *which, int64_t rows, const float *q, const float *
 
 int main(int argc, char **argv)
 {
-    static const struct predictor all[] = {{"softmax, scale 16", attend, &softmax_kernel}, {"polynomial, degree 4", attend, &polynomial_kernel}};
+    static const struct predictor all[] = {{"softmax, scale 16", attend, &softmax_kernel},
+                                           {"polynomial, degree 4", attend, &polynomial_kernel}};
     return predict(argc, argv, all, 2);
 }

@@ -1,5 +1,6 @@
-/* Rows of a kernel that estimates its weights by random features, against the same features in float64: computed here, apart from the compiler,
-   and met pair by pair. Keys come in chunks, so nothing but their features is as large as a chunk times the number of features. */
+/* Rows of a kernel that estimates its weights by random features, against the same features in float64: computed here,
+   apart from the compiler, and met pair by pair. Keys come in chunks, so nothing but their features is as large as a
+   chunk times the number of features. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -39,7 +40,8 @@ static double *widen(const struct attn_param *p, const void *params, int count, 
 static bool estimate_open(struct estimate *e, const struct prepared *p)
 {
     bool sketch = e->kind == FEATURES_SKETCH;
-    const struct attn_param *one = find_param(p->kernel, sketch ? "sketch.g1" : "features.w"), *two = sketch ? find_param(p->kernel, "sketch.g2") : NULL;
+    const struct attn_param *one = find_param(p->kernel, sketch ? "sketch.g1" : "features.w"),
+                            *two = sketch ? find_param(p->kernel, "sketch.g2") : NULL;
     if (!one || (sketch && !two) || one->shape[sketch ? 1 : 0] > MOST_FEATURES) {
         fprintf(stderr, "next_byte: error: %s has other parameters than its features need\n", p->kernel->name);
         return false;
@@ -59,7 +61,8 @@ static void product(const double *x, const double *map, int count, double *out)
         for (int c = 0; c < count; c++) out[c] += x[d] * map[d * count + c];
 }
 
-/* sqrt(1 / r) (x G1) (x G2): PolySketchFormer's algorithm 1 for the degree 4, whose weights are squares of its inner products. */
+/* sqrt(1 / r) (x G1) (x G2): PolySketchFormer's algorithm 1 for the degree 4, whose weights are squares of its inner
+   products. */
 static void sketch(const struct estimate *e, const float *row, double *out, double *scratch)
 {
     double x[HEAD_DIM];
@@ -85,7 +88,8 @@ static void favor(const struct estimate *e, const float *row, double *out)
 }
 
 /* out [rows, count]: the features of the positions at[0], at[1], …; without `at`, of those from `first` on. */
-static void features_of(const struct estimate *e, const struct text_vectors *t, int64_t first, const int64_t *at, int rows, double *out, int threads)
+static void features_of(const struct estimate *e, const struct text_vectors *t, int64_t first, const int64_t *at,
+                        int rows, double *out, int threads)
 {
     (void)threads; /* without OpenMP: one */
 #ifdef _OPENMP
@@ -102,7 +106,8 @@ static void features_of(const struct estimate *e, const struct text_vectors *t, 
 }
 
 /* Adds the keys first … first + keys - 1, whose features are in k, to the row of the query with the features q. */
-static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k, int64_t first, int64_t keys, struct row_sums *s)
+static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k,
+                     int64_t first, int64_t keys, struct row_sums *s)
 {
     for (int64_t j = 0; j < keys; j++) {
         double w = 0;
@@ -131,7 +136,8 @@ static double row_error(const struct row_sums *s, const float *got)
     return scale > 0 ? error / scale : error;
 }
 
-double features_error(enum features kind, const struct prepared *p, const struct text_vectors *t, const float *out, int rows, int threads)
+double features_error(enum features kind, const struct prepared *p, const struct text_vectors *t, const float *out,
+                      int rows, int threads)
 {
     struct estimate e = {.kind = kind};
     double worst = -1, *q = NULL, *k = NULL;

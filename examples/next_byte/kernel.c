@@ -6,7 +6,8 @@
 
 int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed)
 {
-    *p = (struct prepared){.kernel = kernel, .problem = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = n, .n_k = n, .threads = threads}};
+    *p = (struct prepared){.kernel = kernel,
+                           .problem = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = n, .n_k = n, .threads = threads}};
     p->problem.workspace_bytes = kernel->workspace(&p->problem);
     p->workspace = attn_alloc(p->problem.workspace_bytes);
     if (!p->workspace) return ATTN_EMEMORY;

@@ -1,5 +1,6 @@
-/* Predicts each byte of a text from the text before it, by strictly causal attention in kernels that attnc made, and says how good, how fast
-   and how exact each is. Position i asks with the six bytes before it; every earlier position answers with the byte that followed its own six. */
+/* Predicts each byte of a text from the text before it, by strictly causal attention in kernels that attnc made, and
+   says how good, how fast and how exact each is. Position i asks with the six bytes before it; every earlier position
+   answers with the byte that followed its own six. */
 #include "next_byte.h"
 
 #include <errno.h>
@@ -94,14 +95,15 @@ struct request {
 
 static void usage(FILE *out)
 {
-    fprintf(out,
-            "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--no-text]\n\n"
-            "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from those before it.\n"
-            "  --bytes N     the first N bytes, %d to %d\n"
-            "  --threads N   threads of the kernels (default: all)\n"
-            "  --seed N      of the random sketches and features (default: 1)\n"
-            "  --no-text     only the table\n",
-            DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES);
+    fprintf(
+        out,
+        "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--no-text]\n\n"
+        "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from those before it.\n"
+        "  --bytes N     the first N bytes, %d to %d\n"
+        "  --threads N   threads of the kernels (default: all)\n"
+        "  --seed N      of the random sketches and features (default: 1)\n"
+        "  --no-text     only the table\n",
+        DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES);
 }
 
 /* 0, or the exit status. */
@@ -170,9 +172,11 @@ static unsigned char *read_text(const struct request *r, int64_t *length)
     if (why)
         fprintf(stderr, "next_byte: error: cannot read '%s': %s\n", r->file, why);
     else if (*length < LEAST_BYTES)
-        fprintf(stderr, "next_byte: error: '%s' has %" PRId64 " bytes; at least %d are needed to predict anything\n", r->file, *length, LEAST_BYTES);
+        fprintf(stderr, "next_byte: error: '%s' has %" PRId64 " bytes; at least %d are needed to predict anything\n",
+                r->file, *length, LEAST_BYTES);
     else if (r->bytes_given && *length < r->bytes)
-        fprintf(stderr, "next_byte: error: '%s' has %" PRId64 " bytes, fewer than the %" PRId64 " of --bytes\n", r->file, *length, r->bytes);
+        fprintf(stderr, "next_byte: error: '%s' has %" PRId64 " bytes, fewer than the %" PRId64 " of --bytes\n",
+                r->file, *length, r->bytes);
     else
         return byte;
     free(byte);
@@ -191,13 +195,15 @@ static int run_kernel(const struct prepared *p, const struct text_vectors *t, fl
         char text[160];
         snprintf(text, sizeof text, "%s: run %d", step, run + 1);
         if (on_terminal || run == 0) progress(text);
-        /* Queries are the positions from 1, keys those before the last: row r sees keys 0 … r, so position i sees j < i. */
+        /* Queries are the positions from 1, keys those before the last: row r sees keys 0 … r, so position i sees j <
+           i. */
         error = kernel_run(p, t->context + HEAD_DIM, t->context, t->value, out, seconds);
     }
     return error;
 }
 
-static bool measure(const struct row *row, const struct text_vectors *t, const struct request *r, float *out, struct outcome *o)
+static bool measure(const struct row *row, const struct text_vectors *t, const struct request *r, float *out,
+                    struct outcome *o)
 {
     struct prepared p;
     int error = kernel_prepare(&p, row->kernel, t->length - 1, r->threads, (uint64_t)r->seed);
@@ -225,19 +231,21 @@ static void print_table(const struct outcome *o)
 {
     printf("%-22s %9s %11s %16s %14s\n", "kernel", "correct", "time", "against softmax", "largest error");
     for (int k = 0; k < ROWS; k++)
-        printf("%-22s %8.1f%% %8.1f ms %15.1fx %14.1e\n", rows[k].says, 100 * o[k].accuracy, 1e3 * o[k].seconds, o[0].seconds / o[k].seconds, o[k].error);
+        printf("%-22s %8.1f%% %8.1f ms %15.1fx %14.1e\n", rows[k].says, 100 * o[k].accuracy, 1e3 * o[k].seconds,
+               o[0].seconds / o[k].seconds, o[k].error);
 }
 
 static void print_notes(const struct text_vectors *t, double softmax_rate, double peak)
 {
-    printf("\ncorrect: next bytes foreseen in the second half; naming its most frequent byte each time foresees %.1f%%.\n"
-           "against softmax: how many times as fast. Softmax does %.0f GFLOP/s, 4 D for each pair of positions that is not masked: %.0f%% of this\n"
-           "machine's peak. What is several times as fast found its linear form, which meets no pairs.\n"
-           "largest error: %d rows against float64, relative to the size of the row: the interpreter, and for polysketch and Performer the same\n"
-           "random features computed pair by pair, so it says how exact the kernel is, not how good the estimate.\n"
-           "polysketch estimates polynomial, degree 4, and Performer softmax with scale 8, by random numbers (--seed): coarse estimates, as the\n"
-           "bytes foreseen show. They are for models that were trained with them; here nothing is trained, and few keys out of many have to stand out.\n",
-           100 * text_commonest(t), softmax_rate, 100 * softmax_rate / peak, SAMPLED_ROWS);
+    printf(
+        "\ncorrect: next bytes foreseen in the second half; naming its most frequent byte each time foresees %.1f%%.\n"
+        "against softmax: how many times as fast. Softmax does %.0f GFLOP/s, 4 D for each pair of positions that is not masked: %.0f%% of this\n"
+        "machine's peak. What is several times as fast found its linear form, which meets no pairs.\n"
+        "largest error: %d rows against float64, relative to the size of the row: the interpreter, and for polysketch and Performer the same\n"
+        "random features computed pair by pair, so it says how exact the kernel is, not how good the estimate.\n"
+        "polysketch estimates polynomial, degree 4, and Performer softmax with scale 8, by random numbers (--seed): coarse estimates, as the\n"
+        "bytes foreseen show. They are for models that were trained with them; here nothing is trained, and few keys out of many have to stand out.\n",
+        100 * text_commonest(t), softmax_rate, 100 * softmax_rate / peak, SAMPLED_ROWS);
 }
 
 static void print_text(const struct text_vectors *t, const struct outcome *o)
@@ -298,8 +306,8 @@ int main(int argc, char **argv)
     progress_clear();
 
     const double keys = (double)(t.length - 1), pairs = keys * (keys + 1) / 2;
-    printf("%s, %" PRId64 " bytes; D = %d, %d thread%s, float32; this machine's peak: %.0f GFLOP/s\n\n", r.file, t.length, HEAD_DIM, r.threads,
-           r.threads == 1 ? "" : "s", peak);
+    printf("%s, %" PRId64 " bytes; D = %d, %d thread%s, float32; this machine's peak: %.0f GFLOP/s\n\n", r.file,
+           t.length, HEAD_DIM, r.threads, r.threads == 1 ? "" : "s", peak);
     print_table(outcome);
     print_notes(&t, 4 * HEAD_DIM * pairs / outcome[0].seconds / 1e9, peak);
     if (r.text) print_text(&t, outcome);

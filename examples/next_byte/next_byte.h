@@ -13,7 +13,8 @@ enum { MOST_FEATURES = 4096 };
 
 /* ---- what the machine can do (peak.c) ---- */
 
-/* GFLOP/s in float32 of a loop of multiply-adds on independent vector registers, all threads; the best of a few runs. */
+/* GFLOP/s in float32 of a loop of multiply-adds on independent vector registers, all threads; the best of a few
+   runs. */
 double machine_peak(int threads);
 
 /* ---- a kernel and what its calls need (kernel.c) ---- */
@@ -23,7 +24,8 @@ struct prepared {
     struct attn_problem problem;
     void *params, *storage, *workspace;
 };
-/* One head of n queries and keys; random parameters come from the seed. 0 or an attn_error; kernel_release gives back what there is in either case. */
+/* One head of n queries and keys; random parameters come from the seed. 0 or an attn_error; kernel_release gives back
+   what there is in either case. */
 int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed);
 /* One call; *seconds becomes the least of what it was and what the call took. 0 or an attn_error. */
 int kernel_run(const struct prepared *p, const float *q, const float *k, const float *v, float *out, double *seconds);
@@ -38,14 +40,17 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows);
 
 /* Called now and then; may be NULL. */
 typedef void oracle_progress(int done, int rows);
-/* The largest error of `rows` rows of `out` spread over the text, against float64 interpretation of the graph, relative to the largest |v| weighed
-   as that row weighs its keys. Negative after a failure, which has been reported. */
-double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads, oracle_progress *progress);
+/* The largest error of `rows` rows of `out` spread over the text, against float64 interpretation of the graph, relative
+   to the largest |v| weighed as that row weighs its keys. Negative after a failure, which has been reported. */
+double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads,
+                    oracle_progress *progress);
 
 /* ---- and the judge of random features (features.c) ---- */
 
 enum features { FEATURES_NONE, FEATURES_SKETCH, FEATURES_FAVOR };
-/* The same error against the same features (of degree 4, or positive ones after a layernorm) in float64, met pair by pair. Negative after a failure. */
-double features_error(enum features kind, const struct prepared *p, const struct text_vectors *t, const float *out, int rows, int threads);
+/* The same error against the same features (of degree 4, or positive ones after a layernorm) in float64, met pair by
+   pair. Negative after a failure. */
+double features_error(enum features kind, const struct prepared *p, const struct text_vectors *t, const float *out,
+                      int rows, int threads);
 
 #endif

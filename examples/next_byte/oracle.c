@@ -1,5 +1,6 @@
-/* Rows of a kernel's output against the float64 interpreter of the graph that the kernel was made from. A row is a problem of its own:
-   one query against the keys it may see, so nothing of the size of the text squared is ever built. */
+/* Rows of a kernel's output against the float64 interpreter of the graph that the kernel was made from. A row is a
+   problem of its own: one query against the keys it may see, so nothing of the size of the text squared is ever
+   built. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -12,16 +13,19 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows)
     return (t->length - 2) * (int64_t)(k + 1) / rows;
 }
 
-/* One row by the interpreter: [HEAD_DIM] into out, with the values as they are or their absolute values. NULL or what is wrong. */
-static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row, double *out)
+/* One row by the interpreter: [HEAD_DIM] into out, with the values as they are or their absolute values. NULL or what
+   is wrong. */
+static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row,
+                                double *out)
 {
     struct problem_size size = {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = row + 1};
-    struct tensor in[3] = {{"q", (double *)context + (row + 1) * HEAD_DIM}, {"k", (double *)context}, {"v", (double *)value}};
+    struct tensor in[3] = {
+        {"q", (double *)context + (row + 1) * HEAD_DIM}, {"k", (double *)context}, {"v", (double *)value}};
     return graph_eval(g, &size, in, 3, out);
 }
 
-static double row_error(const struct graph *g, const double *context, const double *value, const double *absolute, int64_t row, const float *got,
-                        const char **wrong)
+static double row_error(const struct graph *g, const double *context, const double *value, const double *absolute,
+                        int64_t row, const float *got, const char **wrong)
 {
     double expected[HEAD_DIM], scales[HEAD_DIM], scale = 0, error = 0;
     *wrong = row_by_graph(g, context, value, row, expected);
@@ -35,7 +39,8 @@ static double row_error(const struct graph *g, const double *context, const doub
     return scale > 0 ? error / scale : error;
 }
 
-double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads, oracle_progress *progress)
+double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads,
+                    oracle_progress *progress)
 {
     (void)threads; /* without OpenMP: one */
     int64_t n = t->length;

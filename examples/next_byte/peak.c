@@ -1,4 +1,5 @@
-/* The peak that shares are measured against: multiply-adds on independent registers, in the widest vectors this machine has. */
+/* The peak that shares are measured against: multiply-adds on independent registers, in the widest vectors this machine
+   has. */
 #include "next_byte.h"
 
 #ifdef _OPENMP
@@ -37,7 +38,8 @@ PEAK_LOOP(peak_plain, , 4, 24, "w")
 PEAK_LOOP(peak_plain, , 4, 12, "m")
 #endif
 
-/* Loops are called from the parallel region, never written inside it: the compilers outline a region without its target attribute. */
+/* Loops are called from the parallel region, never written inside it: the compilers outline a region without its target
+   attribute. */
 static double timed(float (*loop)(void), int threads, double flops_per_thread)
 {
     double best = 0;
@@ -65,7 +67,8 @@ double machine_peak(int threads)
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f")) return timed(peak_avx512, threads, 2.0 * STEPS * 12 * 16);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return timed(peak_avx2, threads, 2.0 * STEPS * 12 * 8);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return timed(peak_avx2, threads, 2.0 * STEPS * 12 * 8);
     return timed(peak_plain, threads, 2.0 * STEPS * 12 * 4);
 #elif defined(__aarch64__)
     return timed(peak_plain, threads, 2.0 * STEPS * 24 * 4);

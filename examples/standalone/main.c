@@ -1,4 +1,5 @@
-/* Predicts the bytes of a text with a kernel that needs nothing of attnc: softmax.c and softmax.h were made by `attnc softmax.yaml --standalone`. */
+/* Predicts the bytes of a text with a kernel that needs nothing of attnc: softmax.c and softmax.h were made by `attnc
+   softmax.yaml --standalone`. */
 #include "../text/text.h"
 
 #include <stdlib.h>

@@ -54,7 +54,8 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
-    ATTN_EORDER = -11     /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot take */
+    ATTN_EORDER = -11 /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot
+                         take */
 };
 
 /* One call of a kernel. */
@@ -64,22 +65,24 @@ struct attn_strides {
 struct attn_problem { /* zero it first: members are added at the end */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads;            /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room for them */
+    int threads; /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room
+                    for them */
     size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
 };
 
-/* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its bits in a uint16_t: kernels widen
-   what they read, compute in float, and round what they write. Parameters of 16-bit kernels are float. I32 is of parameters alone. */
+/* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
+   bits in a uint16_t: kernels widen what they read, compute in float, and round what they write. Parameters of 16-bit
+   kernels are float. I32 is of parameters alone. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* What a kernel says of itself: NAME_kernel. */
 struct attn_param {
-    const char *name;      /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    const char *name; /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4];      /* an extent, or an enum attn_axis */
-    size_t offset;         /* of its pointer in struct NAME_params */
-    int random;            /* 1: _params_init makes it from a seed */
+    int64_t shape[4]; /* an extent, or an enum attn_axis */
+    size_t offset;    /* of its pointer in struct NAME_params */
+    int random;       /* 1: _params_init makes it from a seed */
 };
 struct attn_kernel {
     const char *name, *version;
@@ -91,7 +94,8 @@ struct attn_kernel {
     size_t (*params_size)(void);
     int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
     size_t (*workspace)(const struct attn_problem *problem);
-    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace);
+    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                   void *out, void *workspace);
 };
 
 #elif ATTNRT_TYPES != 1
@@ -180,7 +184,8 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     return extent_fits(s, batch, heads, rows, dim) ? 0 : ATTN_ESIZE;
 }
 
-static __attribute__((unused)) int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled)
+static __attribute__((unused)) int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+                       struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
     struct attn_problem p = *problem;

@@ -13,7 +13,9 @@ static unsigned char *read_text(const char *file, int64_t *length)
     FILE *in = fopen(file, "rb");
     unsigned char *byte = in ? malloc(MOST_BYTES) : NULL;
     size_t got = byte ? fread(byte, 1, MOST_BYTES, in) : 0;
-    const char *why = !byte || ferror(in) ? strerror(errno) : got < LEAST_BYTES ? "it is too short to predict anything" : NULL;
+    const char *why = !byte || ferror(in) ? strerror(errno)
+                      : got < LEAST_BYTES ? "it is too short to predict anything"
+                                          : NULL;
     if (in) fclose(in);
     *length = (int64_t)got;
     if (!why) return byte;
@@ -29,7 +31,8 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
         return 2;
     }
     struct text_vectors t = {0};
-    unsigned char *byte = read_text(argv[1], &t.length), *guess[2] = {NULL, NULL}; /* the first predictor's, another's */
+    unsigned char *byte = read_text(argv[1], &t.length),
+                  *guess[2] = {NULL, NULL}; /* the first predictor's, another's */
     if (!byte) return 1;
     t.byte = byte;
     float *out = malloc(sizeof *out * HEAD_DIM * (size_t)t.length);
@@ -42,7 +45,8 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     printf("%-24s %5.1f%% of the bytes\n", "the most frequent byte", 100 * text_commonest(&t));
     for (int k = 0; k < count; k++) {
-        /* Queries are the positions from 1, keys those before the last: row r sees keys 0 to r, so position i sees those before it. */
+        /* Queries are the positions from 1, keys those before the last: row r sees keys 0 to r, so position i sees
+           those before it. */
         const struct predictor *p = &predictor[k];
         const int error = p->attend(p->kernel, t.length - 1, t.context + HEAD_DIM, t.context, t.value, out);
         if (error) {

@@ -1,5 +1,5 @@
-/* libFuzzer's door to expressions: any bytes give an expression or errors inside the text; an expression is well-typed, finite in size, prints, and
-   can be evaluated anywhere. The first byte says whether it is a mask. */
+/* libFuzzer's door to expressions: any bytes give an expression or errors inside the text; an expression is well-typed,
+   finite in size, prints, and can be evaluated anywhere. The first byte says whether it is a mask. */
 #include "compiler/expression/expression.h"
 
 #include <stdlib.h>

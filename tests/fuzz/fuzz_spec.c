@@ -1,4 +1,5 @@
-/* libFuzzer's door to the spec reader: any bytes give a spec or errors, and what reads as a spec gives a graph that verifies, or errors. */
+/* libFuzzer's door to the spec reader: any bytes give a spec or errors, and what reads as a spec gives a graph that
+   verifies, or errors. */
 #include "compiler/spec/reader.h"
 #include "compiler/spec/spec.h"
 #include "compiler/variant/variant.h"
@@ -57,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const struct yaml *tree = yaml_read(arena, text, size, diagnostics_new(arena, "fuzz.yaml", text, size));
     int left = 500;
-    if (tree && !memchr(text, 0, size) && !strstr(text, "\xc2\x85") && !strstr(text, "\xe2\x80")) check_places(tree, text, size, &left);
+    if (tree && !memchr(text, 0, size) && !strstr(text, "\xc2\x85") && !strstr(text, "\xe2\x80"))
+        check_places(tree, text, size, &left);
     FILE *sink = fopen("/dev/null", "w");
     if (sink) {
         diagnostics_flush(d, sink, true);

@@ -1,4 +1,5 @@
-/* A fuzzer's door without libFuzzer: every file given, then variants of them, the same on every run. usage: replay VARIANTS FILE… */
+/* A fuzzer's door without libFuzzer: every file given, then variants of them, the same on every run. usage: replay
+   VARIANTS FILE… */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,12 +11,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { MOST_BYTES = 1 << 14, MOST_FILES = 1000 };
 
 /* Parts of specs and expressions that variants are made with. */
-static const char *const pieces[] = {
-    "s",     "i",     "j",        "h",      " + ",  " - ",   " * ", " / ", " % ", " <= ", " < ", " == ",  " != ", " && ",
-    " || ",  "!",     "-",        "(",      ")",    ", ",    " ? ", " : ", "1",   "2.5",  "0",   "64",    "exp(", "log(",
-    "pow(",  "fmin(", "fabs(",    "floor(", "sqrt", "'",     "\"",  "\n",  "\n ", "#",    "\\",  "\\x6a", "|",    ">",
-    "|+\n ", "&a ",   "*a",       "{",      "}",    "[",     "]",   ";",   "++",  "=",    "0x1", "1e9",   ".5",   "9223372036854775807",
-    "foo",   "int",   "\xc3\xa4", "\r\n",   "\t",   "expr: "};
+static const char *const pieces[] = {"s",     "i",     "j",        "h",      " + ",   " - ",   " * ",
+                                     " / ",   " % ",   " <= ",     " < ",    " == ",  " != ",  " && ",
+                                     " || ",  "!",     "-",        "(",      ")",     ", ",    " ? ",
+                                     " : ",   "1",     "2.5",      "0",      "64",    "exp(",  "log(",
+                                     "pow(",  "fmin(", "fabs(",    "floor(", "sqrt",  "'",     "\"",
+                                     "\n",    "\n ",   "#",        "\\",     "\\x6a", "|",     ">",
+                                     "|+\n ", "&a ",   "*a",       "{",      "}",     "[",     "]",
+                                     ";",     "++",    "=",        "0x1",    "1e9",   ".5",    "9223372036854775807",
+                                     "foo",   "int",   "\xc3\xa4", "\r\n",   "\t",    "expr: "};
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
 struct input {

@@ -1,9 +1,10 @@
-/* The gradients of specs, as the interpreter of the graph computes them. usage: derive [--print | --differences] FOLDER…
-   Each folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter. It gets quadratic.NAME.npy for each gradient NAME
-   of the weights as they are written, and linear.NAME.npy of the separated form, if there is one; each is a list of numbers. What
-   the forward program would save of its rows must lead to the same gradients. With --print the graphs go to standard output
-   instead; with --differences lines `FORM NAME a b c` do: along a random direction the gradient is a, the difference of the sum of
-   out * dout b, and c the sum of the gradient's sizes. What cannot be done is said on standard error. */
+/* The gradients of specs, as the interpreter of the graph computes them. usage: derive [--print | --differences]
+   FOLDER… Each folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter. It gets quadratic.NAME.npy for
+   each gradient NAME of the weights as they are written, and linear.NAME.npy of the separated form, if there is one;
+   each is a list of numbers. What the forward program would save of its rows must lead to the same gradients. With
+   --print the graphs go to standard output instead; with --differences lines `FORM NAME a b c` do: along a random
+   direction the gradient is a, the difference of the sum of out * dout b, and c the sum of the gradient's sizes. What
+   cannot be done is said on standard error. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -40,12 +41,15 @@ static double *array(struct arena *arena, const char *folder, const char *name, 
 {
     struct attn_array a = {.data = NULL};
     char message[200];
-    if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, name), integers ? ATTN_I32 : ATTN_F64, &a, message, sizeof message) != 0) return NULL;
+    if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, name), integers ? ATTN_I32 : ATTN_F64, &a, message,
+                      sizeof message) != 0)
+        return NULL;
     int64_t count = 1;
     for (int k = 0; k < a.rank; k++) count *= a.shape[k];
     for (int k = 0; k < 4 && shape; k++) shape[k] = k < a.rank ? a.shape[k] : 1;
     double *numbers = arena_alloc(arena, (size_t)count * sizeof *numbers);
-    for (int64_t k = 0; k < count; k++) numbers[k] = integers ? (double)((const int32_t *)a.data)[k] : ((const double *)a.data)[k];
+    for (int64_t k = 0; k < count; k++)
+        numbers[k] = integers ? (double)((const int32_t *)a.data)[k] : ((const double *)a.data)[k];
     attn_array_free(&a);
     return numbers;
 }
@@ -57,11 +61,19 @@ static int64_t elements(const struct graph *g, int v, const struct problem_size 
     return count;
 }
 
-/* The graph of the gradients of one form; NULL: it has none, or (reported) it is not compiled. With `forward` it is given what that graph saves. */
-static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct graph **forward, struct diagnostics *d)
+/* The graph of the gradients of one form; NULL: it has none, or (reported) it is not compiled. With `forward` it is
+   given what that graph saves. */
+static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct graph **forward,
+                               struct diagnostics *d)
 {
-    static void (*const pass[])(struct compilation *) = {pass_simplify, pass_separate, pass_simplify, pass_differentiate, pass_simplify};
-    struct compilation c = {.spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d, .linear = linear, .backward = true, .saved = forward};
+    static void (*const pass[])(struct compilation *) = {pass_simplify, pass_separate, pass_simplify,
+                                                         pass_differentiate, pass_simplify};
+    struct compilation c = {.spec = spec,
+                            .target = target_find("x86-64-v3"),
+                            .diagnostics = d,
+                            .linear = linear,
+                            .backward = true,
+                            .saved = forward};
     c.source = build_graph(arena, spec, d);
     c.graph = build_graph(arena, spec, d);
     for (int k = 0; k < 5 && c.graph; k++) {
@@ -92,11 +104,13 @@ struct inputs {
 };
 
 /* The sum of out * dout for `in`, with the array of that name moved along the direction. */
-static double output_at(struct arena *arena, const struct inputs *in, const char *name, int64_t count, const double *direction, double step)
+static double output_at(struct arena *arena, const struct inputs *in, const char *name, int64_t count,
+                        const double *direction, double step)
 {
     struct tensor tensor[MAX_OUTPUTS];
     int64_t outputs = elements(in->source, in->source->output[0].value, &in->size);
-    double sum = 0, *moved = arena_alloc(arena, (size_t)count * sizeof *moved), *out = arena_alloc(arena, (size_t)outputs * sizeof *out);
+    double sum = 0, *moved = arena_alloc(arena, (size_t)count * sizeof *moved),
+           *out = arena_alloc(arena, (size_t)outputs * sizeof *out);
     for (int n = 0; n < in->tensors; n++) {
         tensor[n] = in->tensor[n];
         if (strcmp(tensor[n].name, name) != 0) continue;
@@ -108,8 +122,10 @@ static double output_at(struct arena *arena, const struct inputs *in, const char
     return sum;
 }
 
-/* Richardson's extrapolation of two central differences; NaN where a smaller pair differs from it, as it does near a kink. */
-static void compare(struct arena *arena, const struct inputs *in, const char *form, const char *name, const double *gradient, int64_t count)
+/* Richardson's extrapolation of two central differences; NaN where a smaller pair differs from it, as it does near a
+   kink. */
+static void compare(struct arena *arena, const struct inputs *in, const char *form, const char *name,
+                    const double *gradient, int64_t count)
 {
     double *direction = arena_alloc(arena, (size_t)count * sizeof *direction), along = 0, size = 0, slope[3];
     uint64_t state = 7;
@@ -120,13 +136,17 @@ static void compare(struct arena *arena, const struct inputs *in, const char *fo
     }
     for (int n = 0; n < 3; n++) {
         double step = 1e-3 / (1 << n);
-        slope[n] = (output_at(arena, in, name, count, direction, step) - output_at(arena, in, name, count, direction, -step)) / (2 * step);
+        slope[n] = (output_at(arena, in, name, count, direction, step) -
+                    output_at(arena, in, name, count, direction, -step)) /
+                   (2 * step);
     }
     double first = (4 * slope[1] - slope[0]) / 3, second = (4 * slope[2] - slope[1]) / 3;
-    printf("%s %s %.17g %.17g %.17g\n", form, name, along, fabs(first - second) <= 1e-6 * size + 1e-10 ? second : NAN, size);
+    printf("%s %s %.17g %.17g %.17g\n", form, name, along, fabs(first - second) <= 1e-6 * size + 1e-10 ? second : NAN,
+           size);
 }
 
-static int evaluate(struct arena *arena, const char *folder, const struct graph *g, const char *form, const struct inputs *in, bool differences)
+static int evaluate(struct arena *arena, const char *folder, const struct graph *g, const char *form,
+                    const struct inputs *in, bool differences)
 {
     int64_t total = 0;
     char message[200];
@@ -136,10 +156,12 @@ static int evaluate(struct arena *arena, const char *folder, const struct graph 
     if (wrong) return failed(folder, wrong);
     for (int o = 0; o < g->outputs; o++) {
         const char *name = g->output[o].name;
-        struct attn_array a = {.dtype = ATTN_F64, .rank = 1, .shape = {elements(g, g->output[o].value, &in->size)}, .data = out};
+        struct attn_array a = {
+            .dtype = ATTN_F64, .rank = 1, .shape = {elements(g, g->output[o].value, &in->size)}, .data = out};
         if (differences)
             compare(arena, in, form, name + 1, out, a.shape[0]);
-        else if (attn_npy_write(arena_printf(arena, "%s/%s.%s.npy", folder, form, name), &a, message, sizeof message) != 0)
+        else if (attn_npy_write(arena_printf(arena, "%s/%s.%s.npy", folder, form, name), &a, message, sizeof message) !=
+                 0)
             return failed(folder, message);
         out += a.shape[0];
     }
@@ -157,8 +179,10 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
         struct tensor t = {value->name, array(arena, folder, value->name, value->integers, shape)};
         if (!t.data || in->tensors > MAX_OUTPUTS - 3) return arena_printf(arena, "%s.npy cannot be read", value->name);
         in->tensor[in->tensors++] = t;
-        if (strcmp(t.name, "q") == 0) in->size = (struct problem_size){shape[0], in->size.kv_heads, shape[1], shape[2], in->size.n_k};
-        if (strcmp(t.name, "k") == 0) in->size = (struct problem_size){shape[0], shape[1], in->size.members, in->size.n_q, shape[2]};
+        if (strcmp(t.name, "q") == 0)
+            in->size = (struct problem_size){shape[0], in->size.kv_heads, shape[1], shape[2], in->size.n_k};
+        if (strcmp(t.name, "k") == 0)
+            in->size = (struct problem_size){shape[0], shape[1], in->size.members, in->size.n_q, shape[2]};
     }
     in->size.members /= in->size.kv_heads;
     double *out = arena_alloc(arena, (size_t)elements(g, g->output[0].value, &in->size) * sizeof *out);
@@ -170,8 +194,8 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
 }
 
 /* The gradients once more, from what the forward program saves: `wanted` and what is wrong, or NULL. */
-static const char *compare_saved(struct arena *arena, const struct spec *spec, bool linear, const struct graph *computed, const struct inputs *in,
-                                 struct diagnostics *d)
+static const char *compare_saved(struct arena *arena, const struct spec *spec, bool linear,
+                                 const struct graph *computed, const struct inputs *in, struct diagnostics *d)
 {
     struct graph *forward, *g = gradients(arena, spec, linear, &forward, d);
     struct inputs given = *in;
@@ -179,7 +203,8 @@ static const char *compare_saved(struct arena *arena, const struct spec *spec, b
     if (!g) return "there is no program that is given what is saved";
     for (int o = 0; o < computed->outputs; o++) total += elements(computed, computed->output[o].value, &in->size);
     for (int o = 0; o < forward->outputs; o++) rows += elements(forward, forward->output[o].value, &in->size);
-    double *wanted = arena_alloc(arena, (size_t)total * sizeof *wanted), *got = arena_alloc(arena, (size_t)total * sizeof *got);
+    double *wanted = arena_alloc(arena, (size_t)total * sizeof *wanted),
+           *got = arena_alloc(arena, (size_t)total * sizeof *got);
     double *left = arena_alloc(arena, (size_t)rows * sizeof *left), largest = 0;
     const char *wrong = graph_eval(forward, &in->size, in->tensor, in->tensors, left);
     for (int o = 0; o < forward->outputs; o++) {
@@ -191,7 +216,8 @@ static const char *compare_saved(struct arena *arena, const struct spec *spec, b
     if (!wrong) wrong = graph_eval(g, &in->size, given.tensor, given.tensors, got);
     for (int64_t k = 0; k < total && !wrong; k++) largest = fmax(largest, fabs(wanted[k]));
     for (int64_t k = 0; k < total && !wrong; k++)
-        if (!(fabs(got[k] - wanted[k]) <= 1e-12 * largest) && !isnan(wanted[k])) wrong = "from what is saved the gradients are others";
+        if (!(fabs(got[k] - wanted[k]) <= 1e-12 * largest) && !isnan(wanted[k]))
+            wrong = "from what is saved the gradients are others";
     return wrong;
 }
 

@@ -1,5 +1,6 @@
-/* Calls one emitted kernel the way a careful C user would: arrays that end at a page nobody may touch, padded strides, bad arguments, many callers at once.
-   Built by `properties` with -DKERNEL=NAME_kernel beside the emitted C and the runtime; the arguments name the checks to run. */
+/* Calls one emitted kernel the way a careful C user would: arrays that end at a page nobody may touch, padded strides,
+   bad arguments, many callers at once. Built by `properties` with -DKERNEL=NAME_kernel beside the emitted C and the
+   runtime; the arguments name the checks to run. */
 #include "attnrt.h"
 
 #include <math.h>
@@ -131,17 +132,20 @@ static struct attn_strides strides_of(enum layout layout, int64_t heads, int64_t
 
 static struct attn_strides filled_in(struct attn_strides s, int64_t heads, int64_t n, int64_t width)
 {
-    if (s.batch == 0 && s.head == 0 && s.row == 0) s = (struct attn_strides){.batch = heads * n * width, .head = n * width, .row = width};
+    if (s.batch == 0 && s.head == 0 && s.row == 0)
+        s = (struct attn_strides){.batch = heads * n * width, .head = n * width, .row = width};
     return s;
 }
 
 static size_t elements(struct attn_strides s, int64_t batch, int64_t heads, int64_t n, int64_t width)
 {
-    return batch * heads * n == 0 ? 0 : (size_t)((batch - 1) * s.batch + (heads - 1) * s.head + (n - 1) * s.row + width);
+    return batch * heads * n == 0 ? 0
+                                  : (size_t)((batch - 1) * s.batch + (heads - 1) * s.head + (n - 1) * s.row + width);
 }
 
 /* q, k or v: NaN between the rows, numbers in them. */
-static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n, int64_t width, bool front)
+static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n,
+                              int64_t width, bool front)
 {
     struct attn_strides s = filled_in(given, heads, n, width);
     size_t size = attn_dtype_size(kernel->dtype), count = elements(s, batch, heads, n, width);
@@ -151,7 +155,9 @@ static struct block input_new(uint64_t array, struct attn_strides given, int64_t
     for (int64_t x = 0; x < batch; x++) {
         for (int64_t h = 0; h < heads; h++) {
             for (int64_t i = 0; i < n; i++) {
-                for (int64_t d = 0; d < width; d++) store(b.data, (size_t)(x * s.batch + h * s.head + i * s.row + d), number(array, at++), kernel->dtype);
+                for (int64_t d = 0; d < width; d++)
+                    store(b.data, (size_t)(x * s.batch + h * s.head + i * s.row + d), number(array, at++),
+                          kernel->dtype);
             }
         }
     }
@@ -167,7 +173,12 @@ struct call {
 
 static struct call call_new(struct shape s, enum layout layout, int threads)
 {
-    struct call c = {.problem = {.batch = s.batch, .heads = s.heads, .kv_heads = s.kv_heads, .n_q = s.n_q, .n_k = s.n_k, .threads = threads}};
+    struct call c = {.problem = {.batch = s.batch,
+                                 .heads = s.heads,
+                                 .kv_heads = s.kv_heads,
+                                 .n_q = s.n_q,
+                                 .n_k = s.n_k,
+                                 .threads = threads}};
     int64_t D = kernel->head_dim, E = kernel->value_dim;
     bool front = layout == FRONT;
     c.problem.q = strides_of(layout, s.heads, s.n_q, D);
@@ -178,7 +189,8 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
     c.k = input_new(2, c.problem.k, s.batch, s.kv_heads, s.n_k, D, front);
     c.v = input_new(3, c.problem.v, s.batch, s.kv_heads, s.n_k, E, front);
     size_t size = attn_dtype_size(kernel->dtype);
-    c.out = block_new(elements(filled_in(c.problem.out, s.heads, s.n_q, E), s.batch, s.heads, s.n_q, E) * size, size, front);
+    c.out = block_new(elements(filled_in(c.problem.out, s.heads, s.n_q, E), s.batch, s.heads, s.n_q, E) * size, size,
+                      front);
     c.params = calloc(1, kernel->params_bytes ? kernel->params_bytes : 1);
     for (int p = 0; p < kernel->params; p++) {
         int64_t shape[4], count = 1;
@@ -201,12 +213,14 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
 
 static int call_run(struct call *c)
 {
-    return kernel->forward(&c->problem, kernel->params ? c->params : NULL, c->q.data, c->k.data, c->v.data, c->out.data, c->workspace.data);
+    return kernel->forward(&c->problem, kernel->params ? c->params : NULL, c->q.data, c->k.data, c->v.data, c->out.data,
+                           c->workspace.data);
 }
 
 static void call_free(struct call *c)
 {
-    if (!block_whole(&c->out) || !block_whole(&c->workspace)) FAIL("wrote outside of %s", block_whole(&c->out) ? "the workspace" : "out");
+    if (!block_whole(&c->out) || !block_whole(&c->workspace))
+        FAIL("wrote outside of %s", block_whole(&c->out) ? "the workspace" : "out");
     if (!block_whole(&c->q) || !block_whole(&c->k) || !block_whole(&c->v)) FAIL("wrote beside its inputs");
     block_free(&c->q), block_free(&c->k), block_free(&c->v), block_free(&c->out), block_free(&c->workspace);
     for (int p = 0; p < kernel->params; p++) block_free(&c->param[p]);
@@ -252,8 +266,8 @@ static unsigned char *answer(struct shape s, enum layout layout, int threads, in
     unsigned char *result = call_result(&c);
     for (size_t i = 0; i < *bytes / attn_dtype_size(kernel->dtype); i++) {
         if (!isfinite(stored(result, i))) {
-            FAIL("a result is not finite (B%lld H%lld G%lld nq%lld nk%lld, %s)", (long long)s.batch, (long long)s.heads, (long long)s.kv_heads,
-                 (long long)s.n_q, (long long)s.n_k, layout_name[layout]);
+            FAIL("a result is not finite (B%lld H%lld G%lld nq%lld nk%lld, %s)", (long long)s.batch, (long long)s.heads,
+                 (long long)s.kv_heads, (long long)s.n_q, (long long)s.n_k, layout_name[layout]);
             break;
         }
     }
@@ -264,27 +278,32 @@ static unsigned char *answer(struct shape s, enum layout layout, int threads, in
 /* ---- the checks ---- */
 
 static const struct shape shapes[] = {
-    {1, 1, 1, 1, 1}, {1, 2, 1, 7, 7}, {2, 4, 2, 65, 65}, {1, 2, 2, 97, 130}, {1, 4, 1, 130, 33}, {2, 1, 1, 1, 200}, {1, 1, 1, 200, 1}, {1, 3, 3, 191, 191},
+    {1, 1, 1, 1, 1},    {1, 2, 1, 7, 7},   {2, 4, 2, 65, 65}, {1, 2, 2, 97, 130},
+    {1, 4, 1, 130, 33}, {2, 1, 1, 1, 200}, {1, 1, 1, 200, 1}, {1, 3, 3, 191, 191},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static void check_same(struct shape s, enum layout layout, int threads, int byte, const unsigned char *expected, size_t bytes)
+static void check_same(struct shape s, enum layout layout, int threads, int byte, const unsigned char *expected,
+                       size_t bytes)
 {
     size_t got;
     unsigned char *result = answer(s, layout, threads, byte, &got);
     if (got != bytes || memcmp(expected, result, bytes) != 0)
-        FAIL("B%lld H%lld G%lld nq%lld nk%lld: other bits with arrays %s, %d threads, a workspace full of 0x%02X", (long long)s.batch, (long long)s.heads,
-             (long long)s.kv_heads, (long long)s.n_q, (long long)s.n_k, layout_name[layout], threads, (unsigned)byte);
+        FAIL("B%lld H%lld G%lld nq%lld nk%lld: other bits with arrays %s, %d threads, a workspace full of 0x%02X",
+             (long long)s.batch, (long long)s.heads, (long long)s.kv_heads, (long long)s.n_q, (long long)s.n_k,
+             layout_name[layout], threads, (unsigned)byte);
     free(result);
 }
 
-/* Strides change nothing, nothing outside of the arrays is read or written, and what the workspace held does not matter. */
+/* Strides change nothing, nothing outside of the arrays is read or written, and what the workspace held does not
+   matter. */
 static void check_layouts(void)
 {
     for (int i = 0; i < SHAPES; i++) {
         size_t bytes;
         unsigned char *expected = answer(shapes[i], CONTIGUOUS, 1, 0, &bytes);
-        for (enum layout layout = CONTIGUOUS; layout < LAYOUTS; layout++) check_same(shapes[i], layout, 1, layout % 2 ? 0xFF : 0x7F, expected, bytes);
+        for (enum layout layout = CONTIGUOUS; layout < LAYOUTS; layout++)
+            check_same(shapes[i], layout, 1, layout % 2 ? 0xFF : 0x7F, expected, bytes);
         free(expected);
     }
 }
@@ -296,7 +315,8 @@ static void check_threads(void)
     for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
         size_t bytes;
         unsigned char *expected = answer(big[i], CONTIGUOUS, 1, 0xFF, &bytes);
-        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) check_same(big[i], CONTIGUOUS, threads[t], 0xFF, expected, bytes);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++)
+            check_same(big[i], CONTIGUOUS, threads[t], 0xFF, expected, bytes);
         free(expected);
     }
 }
@@ -332,7 +352,8 @@ static void expect(const char *what, struct call *c, int got, int wanted)
 static void check_errors(void)
 {
     struct call c = call_new((struct shape){2, 4, 2, 10, 12}, CONTIGUOUS, 2);
-    void *params = kernel->params ? c.params : NULL, *q = c.q.data, *k = c.k.data, *v = c.v.data, *out = c.out.data, *workspace = c.workspace.data;
+    void *params = kernel->params ? c.params : NULL, *q = c.q.data, *k = c.k.data, *v = c.v.data, *out = c.out.data,
+         *workspace = c.workspace.data;
     const struct attn_problem *p0 = &c.problem;
     expect("q is NULL", &c, kernel->forward(p0, params, NULL, k, v, out, workspace), ATTN_EPOINTER);
     expect("k is NULL", &c, kernel->forward(p0, params, q, NULL, v, out, workspace), ATTN_EPOINTER);
@@ -344,9 +365,11 @@ static void check_errors(void)
         expect("workspace is NULL", &c, kernel->forward(p0, params, q, k, v, out, NULL), ATTN_EPOINTER);
         BAD("workspace too small", ATTN_EWORKSPACE, p->workspace_bytes -= 1);
         BAD("workspace of 1 byte", ATTN_EWORKSPACE, p->workspace_bytes = 1);
-        expect("workspace not aligned", &c, kernel->forward(p0, params, q, k, v, out, (char *)workspace + 4), ATTN_EALIGN);
+        expect("workspace not aligned", &c, kernel->forward(p0, params, q, k, v, out, (char *)workspace + 4),
+               ATTN_EALIGN);
     }
-    if (kernel->params > 0) expect("params is NULL", &c, kernel->forward(p0, NULL, q, k, v, out, workspace), ATTN_EPARAM);
+    if (kernel->params > 0)
+        expect("params is NULL", &c, kernel->forward(p0, NULL, q, k, v, out, workspace), ATTN_EPARAM);
     for (int i = 0; i < kernel->params; i++) {
         void *saved, *none = NULL;
         char *member = (char *)c.params + kernel->param[i].offset;
@@ -364,24 +387,32 @@ static void check_errors(void)
     BAD("n_q < 0", ATTN_EPROBLEM, p->n_q = -1);
     BAD("n_k < 0", ATTN_EPROBLEM, p->n_k = INT64_MIN);
     BAD("a stride of q < 0", ATTN_EPROBLEM, (p->q = (struct attn_strides){.batch = 4096, .head = 1024, .row = -128}));
-    BAD("a stride of out < 0", ATTN_EPROBLEM, (p->out = (struct attn_strides){.batch = -4096, .head = 1024, .row = 128}));
+    BAD("a stride of out < 0", ATTN_EPROBLEM,
+        (p->out = (struct attn_strides){.batch = -4096, .head = 1024, .row = 128}));
     BAD("sizes that overflow", ATTN_ESIZE, (p->batch = INT64_MAX / 2, p->workspace_bytes = 0));
     BAD("lengths that overflow", ATTN_ESIZE, (p->n_q = INT64_MAX / 4, p->n_k = INT64_MAX / 4, p->workspace_bytes = 0));
-    BAD("strides that overflow", ATTN_ESIZE, (p->k = (struct attn_strides){.batch = INT64_MAX / 2, .head = INT64_MAX / 2, .row = INT64_MAX / 2}));
+    BAD("strides that overflow", ATTN_ESIZE,
+        (p->k = (struct attn_strides){.batch = INT64_MAX / 2, .head = INT64_MAX / 2, .row = INT64_MAX / 2}));
     BAD("no queries", 0, p->n_q = 0);
-    BAD("no queries and one batch of out for all", 0, (p->n_q = 0, p->out = (struct attn_strides){.head = kernel->value_dim, .row = kernel->value_dim}));
+    BAD("no queries and one batch of out for all", 0,
+        (p->n_q = 0, p->out = (struct attn_strides){.head = kernel->value_dim, .row = kernel->value_dim}));
     BAD("no batch", 0, p->batch = 0);
     int error = call_run(&c);
-    if (error || untouched(&c.out)) FAIL("the good call after the bad ones returned %d (%s)", error, attn_strerror(error));
+    if (error || untouched(&c.out))
+        FAIL("the good call after the bad ones returned %d (%s)", error, attn_strerror(error));
     c.problem.workspace_bytes = 0;
-    if ((error = call_run(&c)) != 0) FAIL("workspace_bytes 0 (the caller vouches) returned %d (%s)", error, attn_strerror(error));
+    if ((error = call_run(&c)) != 0)
+        FAIL("workspace_bytes 0 (the caller vouches) returned %d (%s)", error, attn_strerror(error));
     c.problem.n_k = 0;
     memset(c.out.data, PATTERN, c.out.bytes);
     error = call_run(&c);
     bool zero = true;
     for (size_t i = 0; i < c.out.bytes; i++) zero = zero && c.out.data[i] == 0;
     if (error || !zero)
-        FAIL("no keys: returned %d (%s), out is %s", error, attn_strerror(error), zero ? "0" : untouched(&c.out) ? "untouched, not 0" : "not 0");
+        FAIL("no keys: returned %d (%s), out is %s", error, attn_strerror(error),
+             zero                ? "0"
+             : untouched(&c.out) ? "untouched, not 0"
+                                 : "not 0");
     call_free(&c);
     for (int e = -20; e <= 5; e++) {
         if (!attn_strerror(e) || !*attn_strerror(e)) FAIL("attn_strerror(%d) says nothing", e);
@@ -401,7 +432,8 @@ static void check_workspace(void)
     printf("info %zu bytes of workspace on one thread, %zu on two\n", kernel->workspace(&p), large);
 }
 
-#ifdef COUNT_ALLOCATIONS /* the linker sends every allocation of the kernel and the runtime here; those inside the OpenMP library are its own */
+#ifdef COUNT_ALLOCATIONS /* the linker sends every allocation of the kernel and the runtime here; those inside the \
+                            OpenMP library are its own */
 static int allocations;
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -448,7 +480,8 @@ static void check_allocations(void)
             (void)kernel->workspace(&c.problem);
             int error = call_run(&c);
             if (error || allocations != before)
-                FAIL("call %d on %d threads returned %d and allocated %d times", turn + 1, threads, error, allocations - before);
+                FAIL("call %d on %d threads returned %d and allocated %d times", turn + 1, threads, error,
+                     allocations - before);
         }
         call_free(&c);
     }
@@ -460,11 +493,13 @@ static void check_allocations(void)
 }
 #endif
 
-/* A workspace that was asked for while OpenMP was set in one way serves the call under another: nothing is written beyond it. */
+/* A workspace that was asked for while OpenMP was set in one way serves the call under another: nothing is written
+   beyond it. */
 static const struct shape many_tasks = {2, 4, 2, 97, 97};
 
 #ifdef _OPENMP
-static void run_under(struct call *c, int threads, int inside, const unsigned char *expected, size_t bytes, const char *what)
+static void run_under(struct call *c, int threads, int inside, const unsigned char *expected, size_t bytes,
+                      const char *what)
 {
     int error = 0;
     omp_set_max_active_levels(inside ? 2 : 1);
@@ -476,7 +511,8 @@ static void run_under(struct call *c, int threads, int inside, const unsigned ch
     }
     unsigned char *result = call_result(c);
     if (error || memcmp(result, expected, bytes) != 0)
-        FAIL("%s, then %d threads%s: %s", what, threads, inside ? " inside of a parallel region" : "", error ? attn_strerror(error) : "other bits");
+        FAIL("%s, then %d threads%s: %s", what, threads, inside ? " inside of a parallel region" : "",
+             error ? attn_strerror(error) : "other bits");
     if (!block_whole(&c->workspace)) FAIL("%s, then %d threads: wrote outside of the workspace", what, threads);
     free(result);
 }
@@ -502,7 +538,8 @@ static void check_settings(void)
     omp_set_num_threads(8); /* where there is room for them they are used */
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 9, .n_k = 9}, one = p;
     one.threads = 1;
-    if (kernel->workspace(&p) < 8 * kernel->workspace(&one)) FAIL("the workspace for OpenMP's default of 8 threads does not serve 8");
+    if (kernel->workspace(&p) < 8 * kernel->workspace(&one))
+        FAIL("the workspace for OpenMP's default of 8 threads does not serve 8");
     omp_set_num_threads(usual);
     free(expected);
 }
@@ -548,7 +585,8 @@ static void check_callers(void)
         void *failed;
         pthread_join(thread[i], &failed);
         unsigned char *result = call_result(&c[i]);
-        if (failed || memcmp(result, expected, bytes) != 0) FAIL("caller %d of %d at once got %s", i + 1, CALLERS, failed ? "an error" : "other bits");
+        if (failed || memcmp(result, expected, bytes) != 0)
+            FAIL("caller %d of %d at once got %s", i + 1, CALLERS, failed ? "an error" : "other bits");
         free(result);
     }
     for (int i = CALLERS - 1; i >= 0; i--) {
@@ -564,8 +602,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } checks[] = {
-    {"layouts", check_layouts},         {"threads", check_threads}, {"errors", check_errors},     {"workspace", check_workspace},
-    {"allocations", check_allocations}, {"callers", check_callers}, {"settings", check_settings},
+    {"layouts", check_layouts},     {"threads", check_threads},         {"errors", check_errors},
+    {"workspace", check_workspace}, {"allocations", check_allocations}, {"callers", check_callers},
+    {"settings", check_settings},
 };
 
 int main(int count, char **name)

@@ -1,6 +1,7 @@
 /* What the interpreters make of specs. usage: interpret FOLDER…
-   Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy where the mask names it; it gets graph.npy, the value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops
-   of each form, as they are emitted for x86-64-v3. What cannot be done is said on standard error, and the file is then missing. */
+   Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy where the mask names it; it gets graph.npy, the
+   value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops of each form, as they are emitted
+   for x86-64-v3. What cannot be done is said on standard error, and the file is then missing. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -49,12 +50,16 @@ static int one(const char *folder)
     int tensors = 3;
     int status = g ? 0 : 1;
     for (int k = 0; k < 3 && status == 0; k++) {
-        if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, inputs[k]), ATTN_F64, &array[k], message, sizeof message) != 0) status = 1;
+        if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, inputs[k]), ATTN_F64, &array[k], message,
+                          sizeof message) != 0)
+            status = 1;
         tensor[k] = (struct tensor){inputs[k], array[k].data};
     }
     struct attn_array ids = {.data = NULL};
     double *as_numbers = NULL;
-    if (status == 0 && attn_npy_read(arena_printf(arena, "%s/document.npy", folder), ATTN_I32, &ids, message, sizeof message) == 0 && ids.rank == 2) {
+    if (status == 0 &&
+        attn_npy_read(arena_printf(arena, "%s/document.npy", folder), ATTN_I32, &ids, message, sizeof message) == 0 &&
+        ids.rank == 2) {
         int64_t count = ids.shape[0] * ids.shape[1];
         as_numbers = arena_alloc(arena, (size_t)count * sizeof *as_numbers);
         for (int64_t k = 0; k < count; k++) as_numbers[k] = ((const int32_t *)ids.data)[k];
@@ -67,8 +72,11 @@ static int one(const char *folder)
         out.data = malloc((size_t)(q[0] * q[1] * q[2] * array[2].shape[3]) * sizeof(double));
         const struct loops *l = k > 0 ? loops_of(arena, spec, k == 2, d) : NULL;
         if (out.data && (k == 0 || l)) {
-            wrong = k == 0 ? graph_eval(g, &size, tensor, tensors, out.data) : loops_eval(l, &size, tensor, tensors, out.data);
-            if (!wrong && attn_npy_write(arena_printf(arena, "%s/%s.npy", folder, results[k]), &out, message, sizeof message) != 0) wrong = message;
+            wrong = k == 0 ? graph_eval(g, &size, tensor, tensors, out.data)
+                           : loops_eval(l, &size, tensor, tensors, out.data);
+            if (!wrong && attn_npy_write(arena_printf(arena, "%s/%s.npy", folder, results[k]), &out, message,
+                                         sizeof message) != 0)
+                wrong = message;
             if (wrong) fprintf(stderr, "%s: %s: %s\n", folder, results[k], wrong);
         }
         free(out.data);

@@ -1,8 +1,10 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
-   The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# block: 16`,
+   The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16
+   12` (queries, keys), `# block: 16`,
    `# target: generic`, `# form: quadratic`. What is stored in bf16 is for the target that multiplies it.
-   Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. With `differentiate` among
-   them the values after are the gradients of the value before, which central differences along a random direction must bear out. */
+   Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read
+   back. With `differentiate` among them the values after are the gradients of the value before, which central
+   differences along a random direction must bear out. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -106,9 +108,10 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
     return t;
 }
 
-/* With this array, if it is asked for, in the place of a random one of its name; and where the name is in `out`, that. */
-static const char *evaluate_with(struct arena *arena, const struct program *p, const struct problem_size *size, const struct tensor *instead, int insteads,
-                                 double **out, int64_t *count)
+/* With this array, if it is asked for, in the place of a random one of its name; and where the name is in `out`,
+   that. */
+static const char *evaluate_with(struct arena *arena, const struct program *p, const struct problem_size *size,
+                                 const struct tensor *instead, int insteads, double **out, int64_t *count)
 {
     *count = 0;
     int given = 0, max = p->loops ? p->loops->arrays : p->graph->values;
@@ -119,8 +122,10 @@ static const char *evaluate_with(struct arena *arena, const struct program *p, c
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
         const struct module *m = p->loops ? p->loops->module : p->graph->module;
         if (a && a->kind == ARRAY_OUTPUT) *count += elements(m, a->rank, a->axes, size);
-        if (a && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM)) in[given++] = random_tensor(arena, a->name, elements(m, a->rank, a->axes, size));
-        if (v && (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM)) in[given++] = random_tensor(arena, v->name, elements(m, v->rank, v->axes, size));
+        if (a && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM))
+            in[given++] = random_tensor(arena, a->name, elements(m, a->rank, a->axes, size));
+        if (v && (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM))
+            in[given++] = random_tensor(arena, v->name, elements(m, v->rank, v->axes, size));
     }
     for (int o = 0; p->graph && o < p->graph->outputs; o++) {
         const struct value *v = &p->graph->value[p->graph->output[o].value];
@@ -130,14 +135,15 @@ static const char *evaluate_with(struct arena *arena, const struct program *p, c
     return p->loops ? loops_eval(p->loops, size, in, given, *out) : graph_eval(p->graph, size, in, given, *out);
 }
 
-static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out, int64_t *count)
+static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out,
+                            int64_t *count)
 {
     return evaluate_with(arena, p, size, NULL, 0, out, count);
 }
 
 /* The sum of the output of `p` times that of `dout`, with the array moved by so many steps along a random direction. */
-static double moved(struct arena *arena, const struct program *p, const struct problem_size *size, struct tensor array, int64_t count, double step,
-                    const double *dout)
+static double moved(struct arena *arena, const struct program *p, const struct problem_size *size, struct tensor array,
+                    int64_t count, double step, const double *dout)
 {
     const struct tensor direction = random_tensor(arena, "direction", count);
     double *at = arena_alloc(arena, (size_t)count * sizeof *at), *out, sum = 0;
@@ -164,7 +170,8 @@ static const char *compare_gradients(struct arena *arena, const struct program *
             const struct value *v = &after->graph->value[after->graph->output[o].value];
             const char *name = after->graph->output[o].name + 1;
             int64_t elements_of = elements(after->graph->module, v->rank, v->axes, s);
-            const struct tensor array = random_tensor(arena, name, elements_of), direction = random_tensor(arena, "direction", elements_of);
+            const struct tensor array = random_tensor(arena, name, elements_of),
+                                direction = random_tensor(arena, "direction", elements_of);
             double along = 0, size = 0, slope[2];
             for (int64_t k = 0; k < elements_of; k++) {
                 along += got[k] * direction.data[k];
@@ -173,13 +180,15 @@ static const char *compare_gradients(struct arena *arena, const struct program *
             got += elements_of;
             for (int k = 0; k < 2; k++) {
                 double step = k ? 5e-4 : 1e-3;
-                slope[k] = (moved(arena, before, s, array, elements_of, step, dout.data) - moved(arena, before, s, array, elements_of, -step, dout.data)) /
+                slope[k] = (moved(arena, before, s, array, elements_of, step, dout.data) -
+                            moved(arena, before, s, array, elements_of, -step, dout.data)) /
                            (2 * step);
             }
             double wanted = (4 * slope[1] - slope[0]) / 3;
             if (!(fabs(along - wanted) <= 1e-6 * fmax(size, 1)))
-                return arena_printf(arena, "with %lld queries and %lld keys, d%s along a direction is %.12g; the difference is %.12g", (long long)s->n_q,
-                                    (long long)s->n_k, name, along, wanted);
+                return arena_printf(
+                    arena, "with %lld queries and %lld keys, d%s along a direction is %.12g; the difference is %.12g",
+                    (long long)s->n_q, (long long)s->n_k, name, along, wanted);
         }
     }
     return NULL;
@@ -199,8 +208,10 @@ static const char *compare(struct arena *arena, const struct program *before, co
         if (wrong) return arena_printf(arena, "after the passes, %s: %s", at, wrong);
         if (count != count_after) return "the output has another shape after the passes";
         for (int64_t k = 0; k < count; k++)
-            if (!(fabs(got[k] - wanted[k]) <= tolerance * fmax(1, fabs(wanted[k]))) && !(isnan(got[k]) && isnan(wanted[k])) && got[k] != wanted[k])
-                return arena_printf(arena, "%s, element %lld was %.17g and is %.17g", at, (long long)k, wanted[k], got[k]);
+            if (!(fabs(got[k] - wanted[k]) <= tolerance * fmax(1, fabs(wanted[k]))) &&
+                !(isnan(got[k]) && isnan(wanted[k])) && got[k] != wanted[k])
+                return arena_printf(arena, "%s, element %lld was %.17g and is %.17g", at, (long long)k, wanted[k],
+                                    got[k]);
     }
     return NULL;
 }
@@ -214,7 +225,8 @@ static const char *run_passes(struct arena *arena, const char *names, struct com
         int k = 0;
         while (k < pass_count && strcmp(passes[k].name, name) != 0) k++;
         if (k == pass_count) return arena_printf(arena, "there is no pass '%s'", name);
-        if ((passes[k].level == PASS_LOOPS) != (c->loops != NULL)) return arena_printf(arena, "pass '%s' does not work on this", name);
+        if ((passes[k].level == PASS_LOOPS) != (c->loops != NULL))
+            return arena_printf(arena, "pass '%s' does not work on this", name);
         passes[k].run(c);
         if (diagnostics_errors(c->diagnostics)) return NULL;
         *p = (struct program){c->loops ? NULL : c->graph, c->loops};
@@ -246,7 +258,8 @@ static int run_file(struct arena *arena, const char *file)
     const char *wrong = verify(&before);
     if (wrong) return failed(file, wrong);
 
-    const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"), *target = directive(arena, text, "target");
+    const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"),
+               *target = directive(arena, text, "target");
     const char *block = directive(arena, text, "block"), *form = directive(arena, text, "form");
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
     struct compilation c = {.spec = &spec,

@@ -1,5 +1,6 @@
-/* What a C user makes of OpenBLAS: attention in blocks, two calls of sgemm a block and loops that the compiler vectorises between them.
-   q, k, v, out: [heads, n, 64]. Threads share heads and blocks of queries (softmax) or heads (polysketch); OpenBLAS itself runs on one thread. */
+/* What a C user makes of OpenBLAS: attention in blocks, two calls of sgemm a block and loops that the compiler
+   vectorises between them. q, k, v, out: [heads, n, 64]. Threads share heads and blocks of queries (softmax) or heads
+   (polysketch); OpenBLAS itself runs on one thread. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,16 +17,18 @@ static int omp_get_thread_num(void)
 enum { D = 64, R = 32, F = R * (R + 1) / 2, V = D + 1, ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 /* As <cblas.h> has it; the file can be checked where OpenBLAS is not installed. */
-void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c,
-                 int ldc);
-int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v, float *out);
-int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k, const float *v, const float *g,
-                      float *out);
+void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
+int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v,
+                   float *out);
+int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k,
+                      const float *v, const float *g, float *out);
 
-static void multiply(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
-                     float beta, float *c, int64_t ldc)
+static void multiply(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                     int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    cblas_sgemm(ROW_MAJOR, trans_a, trans_b, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
+    cblas_sgemm(ROW_MAJOR, trans_a, trans_b, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb, beta, c,
+                (int)ldc);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -39,7 +42,8 @@ static float *floats(int64_t count)
 }
 
 /* One block of queries against all keys before its end, with the online softmax. work: block * (block + 2). */
-static void softmax_block(int64_t i0, int64_t i1, int64_t block, const float *q, const float *k, const float *v, float *out, float *work)
+static void softmax_block(int64_t i0, int64_t i1, int64_t block, const float *q, const float *k, const float *v,
+                          float *out, float *work)
 {
     float *score = work, *top = work + block * block, *sum = top + block;
     for (int64_t i = 0; i < i1 - i0; i++) {
@@ -77,7 +81,8 @@ static void softmax_block(int64_t i0, int64_t i1, int64_t block, const float *q,
 }
 
 /* Returns 0, or -1 when there is no memory. */
-int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v, float *out)
+int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v,
+                   float *out)
 {
     const int64_t blocks = (n + block - 1) / block, size = block * (block + 2);
     float *work = floats(size * threads);
@@ -120,9 +125,11 @@ static void feature_rows(int64_t rows, const float *sketch, float twice, float *
 }
 
 /* A head, block by block: the diagonal block pair by pair, those before it through the state [F, E + 1]. */
-static void polysketch_head(int64_t n, int64_t block, int exact, const float *q, const float *k, const float *v, const float *g, float *out, float *work)
+static void polysketch_head(int64_t n, int64_t block, int exact, const float *q, const float *k, const float *v,
+                            const float *g, float *out, float *work)
 {
-    float *state = work, *feature = state + F * V, *halves = feature + block * F, *sq = halves + block * 2 * R, *sk = sq + block * R, *score = sk + block * R;
+    float *state = work, *feature = state + F * V, *halves = feature + block * F, *sq = halves + block * 2 * R,
+          *sk = sq + block * R, *score = sk + block * R;
     float *value = score + block * block, *sum = value + block * V;
     memset(state, 0, (size_t)(F * V) * sizeof(float));
     for (int64_t i0 = 0; i0 < n; i0 += block) {
@@ -160,9 +167,10 @@ static void polysketch_head(int64_t n, int64_t block, int exact, const float *q,
     }
 }
 
-/* `exact`: inside a block the weight is <q, k>^4. g: [64, 2 * 32], G1 and G2 side by side. Returns 0, or -1 when there is no memory. */
-int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k, const float *v, const float *g,
-                      float *out)
+/* `exact`: inside a block the weight is <q, k>^4. g: [64, 2 * 32], G1 and G2 side by side. Returns 0, or -1 when there
+   is no memory. */
+int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k,
+                      const float *v, const float *g, float *out)
 {
     const int64_t size = (F * V + block * (F + 4 * R + block + 2 * V) + 15) / 16 * 16;
     float *work = floats(size * threads);
@@ -171,7 +179,8 @@ int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int 
     {
         float *mine = work + omp_get_thread_num() * size;
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t h = 0; h < heads; h++) polysketch_head(n, block, exact, q + h * n * D, k + h * n * D, v + h * n * D, g, out + h * n * D, mine);
+        for (int64_t h = 0; h < heads; h++)
+            polysketch_head(n, block, exact, q + h * n * D, k + h * n * D, v + h * n * D, g, out + h * n * D, mine);
     }
     free(work);
     return 0;

@@ -1,6 +1,7 @@
-/* Runs one emitted kernel on arrays in files, on a machine that attnc itself need not run on: IN/{q,k,v,PARAMETER}.npy to OUT/out.npy, where OUT is IN.
-   Built by `run` with -DKERNEL=NAME_kernel beside the emitted C; or around it, as -DSOURCE="NAME.c", with its functions in -DKNOWN={"TARGET", FUNCTION}, …,
-   so that it can say which target's code the machine chose. */
+/* Runs one emitted kernel on arrays in files, on a machine that attnc itself need not run on: IN/{q,k,v,PARAMETER}.npy
+   to OUT/out.npy, where OUT is IN. Built by `run` with -DKERNEL=NAME_kernel beside the emitted C; or around it, as
+   -DSOURCE="NAME.c", with its functions in -DKNOWN={"TARGET", FUNCTION}, …, so that it can say which target's code the
+   machine chose. */
 #ifdef SOURCE
 #include SOURCE
 #else
@@ -48,9 +49,12 @@ int main(int count, char **argument)
     if (count != 3) fail("usage", "kernel FOLDER THREADS");
     const char *folder = argument[1];
     const struct attn_kernel *kernel = &KERNEL;
-    struct attn_array q = load(folder, "q", kernel->dtype), k = load(folder, "k", kernel->dtype), v = load(folder, "v", kernel->dtype);
-    struct attn_array out = {.dtype = kernel->dtype, .rank = 4, .shape = {q.shape[0], q.shape[1], q.shape[2], kernel->value_dim}};
-    struct attn_problem problem = {.batch = q.shape[0], .heads = q.shape[1], .kv_heads = k.shape[1], .n_q = q.shape[2], .n_k = k.shape[2]};
+    struct attn_array q = load(folder, "q", kernel->dtype), k = load(folder, "k", kernel->dtype),
+                      v = load(folder, "v", kernel->dtype);
+    struct attn_array out = {
+        .dtype = kernel->dtype, .rank = 4, .shape = {q.shape[0], q.shape[1], q.shape[2], kernel->value_dim}};
+    struct attn_problem problem = {
+        .batch = q.shape[0], .heads = q.shape[1], .kv_heads = k.shape[1], .n_q = q.shape[2], .n_k = k.shape[2]};
     problem.threads = (int)strtol(argument[2], NULL, 10);
     void *params = calloc(1, kernel->params_bytes + 1);
     struct attn_array *given = calloc((size_t)kernel->params + 1, sizeof *given);
@@ -61,7 +65,8 @@ int main(int count, char **argument)
     }
     problem.workspace_bytes = kernel->workspace(&problem);
     void *workspace = attn_alloc(problem.workspace_bytes);
-    out.data = attn_alloc((size_t)(out.shape[0] * out.shape[1] * out.shape[2] * out.shape[3]) * attn_dtype_size(out.dtype));
+    out.data = attn_alloc((size_t)(out.shape[0] * out.shape[1] * out.shape[2] * out.shape[3]) *
+                          attn_dtype_size(out.dtype));
     if (!workspace || !out.data) fail("memory", "none is left");
     int error = kernel->forward(&problem, kernel->params ? params : NULL, q.data, k.data, v.data, out.data, workspace);
 #ifdef SOURCE

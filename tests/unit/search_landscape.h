@@ -15,7 +15,8 @@
 struct landscape {
     const char *name;
     struct tune_space space;
-    double (*seconds)(const struct tune_space *, const struct tune_point *);  /* of the candidate, without noise; infinity: crashes */
+    double (*seconds)(const struct tune_space *,
+                      const struct tune_point *); /* of the candidate, without noise; infinity: crashes */
     double (*expected)(const struct tune_space *, const struct tune_point *); /* of the cost model, which is wrong */
     double noise;                                                             /* of a sample, relative */
 };
@@ -63,7 +64,8 @@ static double valley_expected(const struct tune_space *s, const struct tune_poin
 static double cache(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = knob_value(s, p, 2);
-    const double bytes = 4 * (q * 64 * 2 + k * 64 * 2 + q * k), over = bytes / 400e3, spilled = unroll * q / 16 > 24 ? 0.15 : 0;
+    const double bytes = 4 * (q * 64 * 2 + k * 64 * 2 + q * k), over = bytes / 400e3,
+                 spilled = unroll * q / 16 > 24 ? 0.15 : 0;
     return 1 + 9 / q + 14 / k + 0.2 / unroll + 0.02 * unroll + 0.5 / (1 + exp(-6 * log2(over))) + spilled;
 }
 static double cache_expected(const struct tune_space *s, const struct tune_point *p)
@@ -72,11 +74,13 @@ static double cache_expected(const struct tune_space *s, const struct tune_point
     return 1 + 5 / q + 5 / k + (q * k * 4 > 128e3 ? 0.4 : 0);
 }
 
-/* The last tile of a sequence of 8200 is padded, vectors have 16 lanes, and where things come to lie in the cache is as good as random. */
+/* The last tile of a sequence of 8200 is padded, vectors have 16 lanes, and where things come to lie in the cache is as
+   good as random. */
 static double rugged(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), chunk = octaves(s, p, 2, 512), n = 8200;
-    const double padded = ceil(n / q) * q / n * ceil(n / k) * k / n, luck = landscape_uniform((uint32_t)point_number(s, p), 1, 2);
+    const double padded = ceil(n / q) * q / n * ceil(n / k) * k / n,
+                 luck = landscape_uniform((uint32_t)point_number(s, p), 1, 2);
     const double a = log2(q / 80), b = log2(k / 220);
     return padded * (1 + 0.03 * a * a + 0.04 * b * b + 0.03 * a * b + 0.03 * chunk * chunk) * (1 + 0.02 * luck);
 }
@@ -103,7 +107,8 @@ static double choices(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = octaves(s, p, 0, 128), k = octaves(s, p, 1, 256), unroll = octaves(s, p, 2, p->at[3] ? 8 : 2);
     const double axis[] = {0.25, 0, 0.1};
-    return (1 + 0.06 * q * q + 0.04 * k * k + 0.05 * unroll * unroll + (p->at[3] ? 0 : 0.08)) * (1 + axis[p->at[4]] * (1 + 0.2 * q));
+    return (1 + 0.06 * q * q + 0.04 * k * k + 0.05 * unroll * unroll + (p->at[3] ? 0 : 0.08)) *
+           (1 + axis[p->at[4]] * (1 + 0.2 * q));
 }
 static double choices_expected(const struct tune_space *s, const struct tune_point *p)
 {
@@ -122,13 +127,16 @@ static const struct landscape landscapes[] = {
     {"valley",
      {2,
       {{.name = "tile_q", .values = 16, .default_at = 3, .value = TILES_16},
-       {.name = "tile_k", .values = 20, .default_at = 7, .value = {16,  32,  48,  64,  80,  96,  112, 128, 160, 192,
-                                                                   224, 256, 288, 320, 384, 448, 512, 640, 768, 1024}}}},
+       {.name = "tile_k", .values = 20, .default_at = 7, .value = {16,  32,  48,  64,  80,  96,  112,
+                                                                   128, 160, 192, 224, 256, 288, 320,
+                                                                   384, 448, 512, 640, 768, 1024}}}},
      valley,
      valley_expected,
      0.02},
     {"misled",
-     {2, {{.name = "tile_q", .values = 16, .default_at = 3, .value = TILES_16}, {.name = "tile_k", .values = 16, .default_at = 7, .value = TILES_16}}},
+     {2,
+      {{.name = "tile_q", .values = 16, .default_at = 3, .value = TILES_16},
+       {.name = "tile_k", .values = 16, .default_at = 7, .value = TILES_16}}},
      valley,
      misled_expected,
      0.01},
@@ -192,11 +200,14 @@ static double landscape_expects(void *user, const struct tune_point *p)
     return l->expected(&l->space, p);
 }
 
-/* Samples with noise of both schedules that is the same for the same point, number and seed; one of thirty is disturbed. */
-static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples, uint64_t seed)
+/* Samples with noise of both schedules that is the same for the same point, number and seed; one of thirty is
+   disturbed. */
+static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples,
+                                            uint64_t seed)
 {
     const double ratio = landscape_true(l, p);
-    struct tune_result result = {.status = isfinite(ratio) ? TUNE_MEASURED : TUNE_CRASHED, .samples = isfinite(ratio) ? samples : 0};
+    struct tune_result result = {.status = isfinite(ratio) ? TUNE_MEASURED : TUNE_CRASHED,
+                                 .samples = isfinite(ratio) ? samples : 0};
     result.sample = calloc((size_t)samples, sizeof *result.sample);
     const uint32_t number = (uint32_t)point_number(&l->space, p);
     for (int k = 0; k < result.samples && result.sample; k++) {
@@ -209,9 +220,14 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
 }
 
 /* What a search chooses, by the median of the samples, and what that is worth without noise. */
-static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials, const struct options *o)
+static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials,
+                               const struct options *o)
 {
-    const struct search_request request = {.space = &l->space, .seed = seed, .trials = trials, .expected = landscape_expects, .user = (void *)(uintptr_t)l};
+    const struct search_request request = {.space = &l->space,
+                                           .seed = seed,
+                                           .trials = trials,
+                                           .expected = landscape_expects,
+                                           .user = (void *)(uintptr_t)l};
     struct search *s = search_open(strategy, &request, o);
     const int64_t points = space_points(&l->space);
     double *ratio = calloc((size_t)points, sizeof *ratio), chosen = NAN, min = INFINITY;

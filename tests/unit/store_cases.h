@@ -1,4 +1,5 @@
-/* What the tests of the store share: a scratch folder, messages caught, experiments and results that follow from a number. */
+/* What the tests of the store share: a scratch folder, messages caught, experiments and results that follow from a
+   number. */
 #ifndef ATTNC_TESTS_STORE_CASES_H
 #define ATTNC_TESTS_STORE_CASES_H
 
@@ -73,17 +74,20 @@ static inline struct store *opened(const char *file)
 
 static inline struct tune_experiment experiment_of(int64_t length)
 {
-    return (struct tune_experiment){.spec_name = "softmax",
-                                    .spec_hash = "00ff",
-                                    .spec_text = "similarity: softmax\n",
-                                    .machine = "a processor, 2 threads",
-                                    .compiler = "clang 19.1.7",
-                                    .attnc = "0.1.0",
-                                    .target = "x86-64-v4",
-                                    .shape = {.batch = 1, .heads = 8, .kv_heads = 2, .length = length, .threads = 2},
-                                    .space = {.knobs = 2,
-                                              .knob = {{.name = "tile_q", .says = "queries", .values = 3, .default_at = 1, .value = {16, 64, 256}},
-                                                       {.name = "tile_k", .says = "keys", .values = 4, .default_at = 0, .value = {-1, 96, 288, INT64_MAX}}}}};
+    return (struct tune_experiment){
+        .spec_name = "softmax",
+        .spec_hash = "00ff",
+        .spec_text = "similarity: softmax\n",
+        .machine = "a processor, 2 threads",
+        .compiler = "clang 19.1.7",
+        .attnc = "0.1.0",
+        .target = "x86-64-v4",
+        .shape = {.batch = 1, .heads = 8, .kv_heads = 2, .length = length, .threads = 2},
+        .space = {
+            .knobs = 2,
+            .knob = {
+                {.name = "tile_q", .says = "queries", .values = 3, .default_at = 1, .value = {16, 64, 256}},
+                {.name = "tile_k", .says = "keys", .values = 4, .default_at = 0, .value = {-1, 96, 288, INT64_MAX}}}}};
 }
 
 static inline struct tune_point point_at(int k)
@@ -96,9 +100,13 @@ enum { MAX_SAMPLES = 9 };
 static inline struct tune_result result_of(int k, int samples)
 {
     static struct tune_sample sample[MAX_SAMPLES];
-    struct tune_result r = {
-        .status = (enum tune_status)(TUNE_MEASURED + k % 5), .work = k + 1.0, .peak = k % 2 ? 1e11 : 0, .samples = samples, .sample = sample};
-    for (int j = 0; j < samples; j++) sample[j] = (struct tune_sample){(k + 1) * 1e-3 + j * 1e-6, (k + 2) / 3e3 + j * 1e-7};
+    struct tune_result r = {.status = (enum tune_status)(TUNE_MEASURED + k % 5),
+                            .work = k + 1.0,
+                            .peak = k % 2 ? 1e11 : 0,
+                            .samples = samples,
+                            .sample = sample};
+    for (int j = 0; j < samples; j++)
+        sample[j] = (struct tune_sample){(k + 1) * 1e-3 + j * 1e-6, (k + 2) / 3e3 + j * 1e-7};
     if (r.status != TUNE_MEASURED) snprintf(r.why, sizeof r.why, "it's number %d; \"quoted\", µs", k);
     return r;
 }
@@ -106,8 +114,8 @@ static inline struct tune_result result_of(int k, int samples)
 /* Bit for bit. */
 static inline bool same_result(const struct tune_result *a, const struct tune_result *b)
 {
-    return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak && a->bytes == b->bytes &&
-           a->bandwidth == b->bandwidth && a->samples == b->samples &&
+    return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak &&
+           a->bytes == b->bytes && a->bandwidth == b->bandwidth && a->samples == b->samples &&
            (a->samples == 0 || memcmp(a->sample, b->sample, (size_t)a->samples * sizeof *a->sample) == 0);
 }
 
@@ -117,7 +125,8 @@ static inline int64_t sql_number(const char *file, const char *sql)
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
     int64_t value = -1;
-    if (sqlite3_open(file, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+    if (sqlite3_open(file, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW)
         value = sqlite3_column_int64(q, 0);
     else
         fprintf(stderr, "%s: %s: %s\n", file, sql, sqlite3_errmsg(db));
@@ -140,9 +149,16 @@ static inline void check_whole(const char *file)
 {
     CU_ASSERT_EQUAL(sql_number(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM trials t WHERE (SELECT count(*) FROM choices c WHERE c.trial = t.id) <> 2"), 0);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM samples s JOIN trials t ON t.id = s.trial WHERE t.finished IS NULL"), 0);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM knobs k WHERE (SELECT sum(usual) FROM knob_values v WHERE v.knob = k.id) <> 1"), 0);
+    CU_ASSERT_EQUAL(
+        sql_number(file,
+                   "SELECT count(*) FROM trials t WHERE (SELECT count(*) FROM choices c WHERE c.trial = t.id) <> 2"),
+        0);
+    CU_ASSERT_EQUAL(
+        sql_number(file, "SELECT count(*) FROM samples s JOIN trials t ON t.id = s.trial WHERE t.finished IS NULL"), 0);
+    CU_ASSERT_EQUAL(
+        sql_number(
+            file, "SELECT count(*) FROM knobs k WHERE (SELECT sum(usual) FROM knob_values v WHERE v.knob = k.id) <> 1"),
+        0);
 }
 
 /* What a file has; the caller frees it. */

@@ -27,7 +27,8 @@ static void unit_test_done(const CU_pTest test, const CU_pSuite suite, const CU_
         printf("skip %s %s\n", test->pName, unit_skip_reason), unit_skipped++;
     else if (!failures)
         printf("ok %s\n", test->pName);
-    for (const CU_FailureRecord *f = failures; f; f = f->pNext) printf("FAIL %s %s:%u %s\n", test->pName, f->strFileName, f->uiLineNumber, f->strCondition);
+    for (const CU_FailureRecord *f = failures; f; f = f->pNext)
+        printf("FAIL %s %s:%u %s\n", test->pName, f->strFileName, f->uiLineNumber, f->strCondition);
     unit_skip_reason = NULL;
 }
 

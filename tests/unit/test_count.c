@@ -65,8 +65,8 @@ static double pairs_by_points(const struct graph *g, int64_t heads, int64_t memb
     }
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].integers) ids_add(&ids, g->value[v].name, id, 1, n_k);
-        if (g->value[v].op == GRAPH_CONTRACT && value_has_axis(&g->value[v], query) && !value_has_axis(&g->value[v], key) &&
-            ref_uses_axis(&g->value[v].operand[1], key))
+        if (g->value[v].op == GRAPH_CONTRACT && value_has_axis(&g->value[v], query) &&
+            !value_has_axis(&g->value[v], key) && ref_uses_axis(&g->value[v].operand[1], key))
             sum = &g->value[v];
     }
     CU_ASSERT_PTR_NOT_NULL_FATAL(sum);
@@ -75,7 +75,8 @@ static double pairs_by_points(const struct graph *g, int64_t heads, int64_t memb
         index[head[0]] = h / members;
         index[head[1]] = h % members;
         for (index[query] = 0; index[query] < n_q; index[query]++)
-            for (index[key] = 0; index[key] < n_k; index[key]++) pairs += !sum->where || expr_eval_int(sum->where, &env);
+            for (index[key] = 0; index[key] < n_k; index[key]++)
+                pairs += !sum->where || expr_eval_int(sum->where, &env);
     }
     return 2 * (double)pairs;
 }
@@ -89,7 +90,8 @@ static void expect_pairs(const char *name, const char *text)
         struct counts counts = count(&m, 2, 2, lengths[k][0], lengths[k][1]);
         double expected = pairs_by_points(m.c.source, 2, 2, lengths[k][0], lengths[k][1]);
         if (!counts.exact || counts.pairs != expected)
-            printf("%s, %lld queries and %lld keys: %.0f pairs, not %.0f\n", name, (long long)lengths[k][0], (long long)lengths[k][1], counts.pairs, expected);
+            printf("%s, %lld queries and %lld keys: %.0f pairs, not %.0f\n", name, (long long)lengths[k][0],
+                   (long long)lengths[k][1], counts.pairs, expected);
         CU_ASSERT_TRUE(counts.exact);
         CU_ASSERT_EQUAL(counts.pairs, expected);
         arena_free(m.arena);
@@ -100,20 +102,21 @@ static void expect_pairs(const char *name, const char *text)
 
 static void pairs_of_masks(void)
 {
-    static const char *const masks[] = {"none",
-                                        "causal",
-                                        "{window: {left: 10, right: 3}}",
-                                        "{window: {left: 30, dilation: 3}}",
-                                        "{prefix: {length: 9}}",
-                                        "document",
-                                        "{all: [causal, document]}",
-                                        "{any: [document, {window: {left: 5, dilation: 2}}]}",
-                                        "{not: document}",
-                                        "{random: {block: 16, count: 2, seed: 3}}",
-                                        "{any: [{global: {count: 5}}, {window: {left: 7}}, {random: {block: 8, count: 1, seed: 1}}]}",
-                                        "{not: {random: {block: 16, count: 2, seed: 3}}}",
-                                        "{expr: \"(i * j) % 7 == 0\"}",
-                                        "{expr: \"j <= i + h\"}"};
+    static const char *const masks[] = {
+        "none",
+        "causal",
+        "{window: {left: 10, right: 3}}",
+        "{window: {left: 30, dilation: 3}}",
+        "{prefix: {length: 9}}",
+        "document",
+        "{all: [causal, document]}",
+        "{any: [document, {window: {left: 5, dilation: 2}}]}",
+        "{not: document}",
+        "{random: {block: 16, count: 2, seed: 3}}",
+        "{any: [{global: {count: 5}}, {window: {left: 7}}, {random: {block: 8, count: 1, seed: 1}}]}",
+        "{not: {random: {block: 16, count: 2, seed: 3}}}",
+        "{expr: \"(i * j) % 7 == 0\"}",
+        "{expr: \"j <= i + h\"}"};
     for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
         struct text text = {0};
         text_add(&text, SHAPE "mask: %s\n", masks[k]);
@@ -125,7 +128,8 @@ static void pairs_of_masks(void)
 static void pairs_that_are_too_many(void)
 {
     const int64_t n = 4000;
-    static const char *const masks[] = {"{expr: \"(i * j) % 3 == 0\"}", "{any: [{global: {count: 9}}, {random: {block: 4, count: 9, seed: 1}}]}"};
+    static const char *const masks[] = {"{expr: \"(i * j) % 3 == 0\"}",
+                                        "{any: [{global: {count: 9}}, {random: {block: 4, count: 9, seed: 1}}]}"};
     for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
         struct text text = {0};
         struct made m;
@@ -146,8 +150,9 @@ static void work_of_visited(void)
     static const struct {
         const char *mask;
         double visited; /* of n * n, at most */
-    } masks[] = {
-        {"{expr: \"(i * j) % 29 == 0\"}", 1}, {"{expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"}", 0.12}, {"{window: {left: 20, dilation: 5}}", 0.06}};
+    } masks[] = {{"{expr: \"(i * j) % 29 == 0\"}", 1},
+                 {"{expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"}", 0.12},
+                 {"{window: {left: 20, dilation: 5}}", 0.06}};
     const int64_t n = 1500;
     const double all = 2.0 * 2 * 2 * (double)(n * n); /* of two batches of four heads */
     for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
@@ -159,7 +164,8 @@ static void work_of_visited(void)
         CU_ASSERT_TRUE(counts.visited >= counts.pairs && counts.visited <= all * masks[k].visited);
         CU_ASSERT_TRUE(counts.work > counts.visited * 2 * (8 + 4));
         CU_ASSERT_TRUE(k > 0 || (counts.visited == all && counts.pairs < all / 10));
-        if (counts.visited > all * masks[k].visited) printf("%s: %.4f of all pairs visited\n", masks[k].mask, counts.visited / all);
+        if (counts.visited > all * masks[k].visited)
+            printf("%s: %.4f of all pairs visited\n", masks[k].mask, counts.visited / all);
         arena_free(m.arena);
         text_free(&text);
     }
@@ -178,28 +184,42 @@ static double flops_of_token(const char *text, bool linear, int64_t n)
 static void flops_of_formulas(void)
 {
     const double n = 4096, causal = (n + 1) / 2;
-    CU_ASSERT_EQUAL(flops_of_token("similarity: softmax\nmask: causal\nshape: {head_dim: 64}\n", false, 4096), 4 * 64 * causal);
-    CU_ASSERT_EQUAL(flops_of_token("similarity: softmax\nshape: {head_dim: 64, value_dim: 16}\n", false, 4096), (2 * 64 + 2 * 16) * n);
-    CU_ASSERT_EQUAL(flops_of_token("similarity: {polynomial: {degree: 4}}\nmask: causal\nshape: {head_dim: 64}\n", false, 4096), 4 * 64 * causal);
-    /* features that two columns of a packed power have in common count once; two halves of a sketch for the query and two for the key */
+    CU_ASSERT_EQUAL(flops_of_token("similarity: softmax\nmask: causal\nshape: {head_dim: 64}\n", false, 4096),
+                    4 * 64 * causal);
+    CU_ASSERT_EQUAL(flops_of_token("similarity: softmax\nshape: {head_dim: 64, value_dim: 16}\n", false, 4096),
+                    (2 * 64 + 2 * 16) * n);
+    CU_ASSERT_EQUAL(
+        flops_of_token("similarity: {polynomial: {degree: 4}}\nmask: causal\nshape: {head_dim: 64}\n", false, 4096),
+        4 * 64 * causal);
+    /* features that two columns of a packed power have in common count once; two halves of a sketch for the query and
+       two for the key */
     for (int r = 16; r <= 64; r *= 2) {
         struct text text = {0};
-        text_add(&text, "similarity: {polysketch: {degree: 4, sketch: %d, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n", r);
+        text_add(
+            &text,
+            "similarity: {polysketch: {degree: 4, sketch: %d, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n",
+            r);
         double features = r * (r + 1) / 2.0, own = (128 + 1) / 2.0;
         CU_ASSERT_EQUAL(flops_of_token(text.data, true, 4096), 4 * features * 65 + 4 * 64 * own + 4 * 2.0 * 64 * r);
         text_free(&text);
     }
-    CU_ASSERT_EQUAL(flops_of_token("similarity: {linear: {features: relu}}\nblock: 64\nmask: causal\nshape: {head_dim: 32}\n", true, 4096),
-                    4 * 32 * 33 + 4 * 32 * 65 / 2.0);
-    CU_ASSERT_EQUAL(flops_of_token("similarity: {linear: {features: relu}}\nmask: none\nshape: {head_dim: 32}\n", true, 4096), 4 * 32 * 33);
+    CU_ASSERT_EQUAL(
+        flops_of_token("similarity: {linear: {features: relu}}\nblock: 64\nmask: causal\nshape: {head_dim: 32}\n", true,
+                       4096),
+        4 * 32 * 33 + 4 * 32 * 65 / 2.0);
+    CU_ASSERT_EQUAL(
+        flops_of_token("similarity: {linear: {features: relu}}\nmask: none\nshape: {head_dim: 32}\n", true, 4096),
+        4 * 32 * 33);
 }
 
 /* Each weight of a choice by position counts only where it is taken. */
 static void flops_of_choices(void)
 {
-    const char *text = "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n";
+    const char *text =
+        "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n";
     double own = (128 + 1) / 2.0, all = (4096 + 1) / 2.0;
-    CU_ASSERT_EQUAL(flops_of_token(text, false, 4096), 2 * 64 * own + 2 * 16 * (all - own) + 2 * 64 * all + 4 * 2.0 * 64 * 16);
+    CU_ASSERT_EQUAL(flops_of_token(text, false, 4096),
+                    2 * 64 * own + 2 * 16 * (all - own) + 2 * 64 * all + 4 * 2.0 * 64 * 16);
 }
 
 static void grouped_heads(void)
@@ -231,9 +251,10 @@ static void library(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"count/pairs", pairs_of_masks},     {"count/pairs_sampled", pairs_that_are_too_many},
-                                             {"count/visited", work_of_visited},  {"count/formulas", flops_of_formulas},
-                                             {"count/choices", flops_of_choices}, {"count/heads", grouped_heads},
-                                             {"count/library", library}};
+    static const struct unit_test tests[] = {
+        {"count/pairs", pairs_of_masks},     {"count/pairs_sampled", pairs_that_are_too_many},
+        {"count/visited", work_of_visited},  {"count/formulas", flops_of_formulas},
+        {"count/choices", flops_of_choices}, {"count/heads", grouped_heads},
+        {"count/library", library}};
     return unit_tests_run("count", tests, sizeof tests / sizeof *tests);
 }

@@ -28,11 +28,14 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
 /* A random expression of the operands, the positions i and j, and constants. */
 static const struct expr *random_expr(struct module *m, int depth, bool integer)
 {
-    static const enum expr_op of_reals[] = {EXPR_NEG,  EXPR_ADD, EXPR_SUB,  EXPR_MUL, EXPR_DIV,  EXPR_ABS, EXPR_MIN, EXPR_MAX, EXPR_FLOOR,
-                                            EXPR_SQRT, EXPR_EXP, EXPR_EXP2, EXPR_LOG, EXPR_TANH, EXPR_SIN, EXPR_COS, EXPR_POW, EXPR_MUL};
-    static const enum expr_op of_integers[] = {EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_MOD, EXPR_DIV}, compare[] = {EXPR_LT, EXPR_LE, EXPR_EQ, EXPR_NE};
+    static const enum expr_op of_reals[] = {EXPR_NEG, EXPR_ADD,  EXPR_SUB,   EXPR_MUL,  EXPR_DIV, EXPR_ABS,
+                                            EXPR_MIN, EXPR_MAX,  EXPR_FLOOR, EXPR_SQRT, EXPR_EXP, EXPR_EXP2,
+                                            EXPR_LOG, EXPR_TANH, EXPR_SIN,   EXPR_COS,  EXPR_POW, EXPR_MUL};
+    static const enum expr_op of_integers[] = {EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_MOD, EXPR_DIV},
+                              compare[] = {EXPR_LT, EXPR_LE, EXPR_EQ, EXPR_NE};
     if (integer) {
-        if (depth <= 0 || below(3) == 0) return below(3) ? expr_leaf(m, EXPR_INDEX, below(AXES)) : expr_int(m, below(7) - 3);
+        if (depth <= 0 || below(3) == 0)
+            return below(3) ? expr_leaf(m, EXPR_INDEX, below(AXES)) : expr_int(m, below(7) - 3);
         return op(m, of_integers[below(5)], random_expr(m, depth - 1, true), random_expr(m, depth - 1, true));
     }
     if (depth <= 0) return below(4) ? leaf(m, below(OPERANDS)) : expr_real(m, (below(17) - 8) / 4.0);
@@ -40,7 +43,8 @@ static const struct expr *random_expr(struct module *m, int depth, bool integer)
     if (kind == 0) return random_expr(m, depth - 1, true);
     if (kind == 1 || kind == 2) {
         bool integers = below(2);
-        const struct expr *c = op(m, compare[below(4)], random_expr(m, depth - 2, integers), random_expr(m, depth - 2, integers));
+        const struct expr *c = op(m, compare[below(4)], random_expr(m, depth - 2, integers),
+                                  random_expr(m, depth - 2, integers));
         return expr_make(m, EXPR_SELECT, c, random_expr(m, depth - 1, false), random_expr(m, depth - 1, false));
     }
     if (kind == 3) return expr_power(m, random_expr(m, depth - 2, false), below(9));
@@ -58,7 +62,8 @@ static bool all_finite(const struct expr *e, const struct environment *env)
     return isfinite(value) && (e->op != EXPR_SQRT || value > 0);
 }
 
-/* The central difference; NaN where that of a quarter of the step is another: near a kink, or where rounding drowns it. */
+/* The central difference; NaN where that of a quarter of the step is another: near a kink, or where rounding drowns
+   it. */
 static double difference(const struct expr *e, struct environment env, double *at, int k)
 {
     double slope[2], middle = at[k];
@@ -72,7 +77,9 @@ static double difference(const struct expr *e, struct environment env, double *a
     }
     at[k] = middle;
     double value = fabs(expr_eval(e, &env));
-    return fabs(slope[0] - slope[1]) <= 1e-6 * fabs(slope[1]) && value < 1e6 * fabs(slope[1]) ? slope[1] : slope[0] == 0 && slope[1] == 0 ? 0 : NAN;
+    return fabs(slope[0] - slope[1]) <= 1e-6 * fabs(slope[1]) && value < 1e6 * fabs(slope[1]) ? slope[1]
+           : slope[0] == 0 && slope[1] == 0                                                   ? 0
+                                                                                              : NAN;
 }
 
 static void test_differences(void)
@@ -111,7 +118,8 @@ static void test_shapes(void)
 {
     struct arena *arena = arena_new();
     struct module *m = module_new(arena, "test", DTYPE_F64);
-    const struct expr *x = leaf(m, 0), *y = leaf(m, 1), *one = expr_real(m, 1), *zero = expr_real(m, 0), *two = expr_real(m, 2);
+    const struct expr *x = leaf(m, 0), *y = leaf(m, 1), *one = expr_real(m, 1), *zero = expr_real(m, 0),
+                      *two = expr_real(m, 2);
     const struct expr *power = op(m, EXPR_EXP, x, NULL), *square = op(m, EXPR_MUL, x, x);
 #define D(e) expr_derivative(m, e, x)
     CU_ASSERT(D(x) == one);
@@ -127,7 +135,8 @@ static void test_shapes(void)
     CU_ASSERT(D(op(m, EXPR_EXP, op(m, EXPR_SUB, y, x), NULL))->op == EXPR_NEG);
     CU_ASSERT(D(op(m, EXPR_FLOOR, x, NULL)) == zero);
     CU_ASSERT(D(op(m, EXPR_LT, x, y)) == zero);
-    CU_ASSERT(D(expr_make(m, EXPR_SELECT, op(m, EXPR_LT, y, zero), x, y)) == expr_make(m, EXPR_SELECT, op(m, EXPR_LT, y, zero), one, zero));
+    CU_ASSERT(D(expr_make(m, EXPR_SELECT, op(m, EXPR_LT, y, zero), x, y)) ==
+              expr_make(m, EXPR_SELECT, op(m, EXPR_LT, y, zero), one, zero));
     CU_ASSERT(D(expr_make(m, EXPR_SELECT, op(m, EXPR_LT, x, zero), y, one)) == zero);
 #undef D
     arena_free(arena);
@@ -135,6 +144,7 @@ static void test_shapes(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"derivative/differences", test_differences}, {"derivative/shapes", test_shapes}};
+    static const struct unit_test tests[] = {{"derivative/differences", test_differences},
+                                             {"derivative/shapes", test_shapes}};
     return unit_tests_run("derivative", tests, (int)(sizeof tests / sizeof *tests));
 }

@@ -1,5 +1,6 @@
-/* The C of every kernel around its code, as it stands (compiler/emit/c/kernel.c and entry.c), for what the build defines: PHASES, FAR_QUERIES, BY_LENGTH,
-   IDS (with PARAMS), BF16 and F16. The kernel here notes in its output which task it was called for, and how often. */
+/* The C of every kernel around its code, as it stands (compiler/emit/c/kernel.c and entry.c), for what the build
+   defines: PHASES, FAR_QUERIES, BY_LENGTH, IDS (with PARAMS), BF16 and F16. The kernel here notes in its output which
+   task it was called for, and how often. */
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -77,7 +78,9 @@ static void head(const struct call *call, int64_t task, struct part *part)
     meet(part);
 }
 #define CHOICE \
-    if (n_k >= LONG) return (struct version){.head = head, .tile = 0, .own = OWN, .shared = SHARED, .slot = SLOT, .slots = SLOTS, .together = 1}; \
+    if (n_k >= LONG) \
+        return (struct version){ \
+            .head = head, .tile = 0, .own = OWN, .shared = SHARED, .slot = SLOT, .slots = SLOTS, .together = 1}; \
     return (struct version){.rows = rows, .tile = TILE, .own = OWN};
 #elif FAR_QUERIES
 #define CHOICE \
@@ -91,7 +94,8 @@ static void head(const struct call *call, int64_t task, struct part *part)
 
 /* Its prototypes stand in NAME.h. */
 size_t SPEC_workspace(const struct attn_problem *problem);
-int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace);
+int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS,
+                 void *workspace);
 extern const struct attn_kernel SPEC_kernel;
 #include "compiler/emit/c/entry.c"
 
@@ -101,9 +105,11 @@ static const struct SPEC_params params = {ids};
 /* Calls the kernel as its description has it; the marks are in *out, which the caller frees. */
 static int called(struct attn_problem problem, float **out, int spare)
 {
-    const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q, rows_of_k = problem.batch * problem.kv_heads * problem.n_k;
+    const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q,
+                  rows_of_k = problem.batch * problem.kv_heads * problem.n_k;
     const size_t bytes = SPEC_kernel.workspace(&problem);
-    float *q = calloc((size_t)rows_of_q * DIM, sizeof *q), *k = calloc((size_t)rows_of_k * DIM, sizeof *k), *v = calloc((size_t)rows_of_k * DIM, sizeof *v);
+    float *q = calloc((size_t)rows_of_q * DIM, sizeof *q), *k = calloc((size_t)rows_of_k * DIM, sizeof *k),
+          *v = calloc((size_t)rows_of_k * DIM, sizeof *v);
     unsigned char *workspace = attn_alloc(bytes);
     *out = calloc((size_t)rows_of_q * DIM, sizeof **out);
     workspace_end = workspace + bytes;
@@ -130,7 +136,12 @@ static void each_task_once(void)
     for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
         for (int threads = 0; threads <= 7; threads++)
             for (int many = 0; many < 2; many++) {
-                const struct attn_problem p = {.batch = 2, .heads = 6, .kv_heads = 3, .n_q = lengths[n], .n_k = many ? LONG : 5, .threads = threads};
+                const struct attn_problem p = {.batch = 2,
+                                               .heads = 6,
+                                               .kv_heads = 3,
+                                               .n_q = lengths[n],
+                                               .n_k = many ? LONG : 5,
+                                               .threads = threads};
                 float *out;
                 CU_ASSERT_FATAL(called(p, &out, 0) == 0);
                 const int64_t tasks = tasks_of(&p), all = p.batch * p.heads * p.n_q * DIM;
@@ -185,7 +196,8 @@ static void ids_in_order(void)
     for (int k = 0; k < LONG; k++) ids[LONG + k] = -5;
     CU_ASSERT(called(p, &out, 0) == 0);
     free(out);
-    CU_ASSERT(id_at(ids, 0, 10) == 0 && id_at(ids, 9, 10) == 1 && id_at(ids, 20, 10) == 1 && id_at(ids, -1, 10) == INT64_MIN);
+    CU_ASSERT(id_at(ids, 0, 10) == 0 && id_at(ids, 9, 10) == 1 && id_at(ids, 20, 10) == 1 &&
+              id_at(ids, -1, 10) == INT64_MIN);
     const struct ids all = ids_of(ids, 0, 22), before = ids_of(ids, -3, 8), none = ids_of(ids, -3, 0);
     CU_ASSERT(all.min == 0 && all.max == 3 && before.min == INT64_MIN && before.max == 1 && none.max == INT64_MIN);
     memset(ids, 0, sizeof ids);
@@ -213,7 +225,8 @@ static void sixteen_bits(void)
 int main(void)
 {
     static const struct unit_test tests[] = {
-        {"entry/each_task_once", each_task_once}, {"entry/errors", errors}, {"entry/workspace_serves", workspace_serves},
+        {"entry/each_task_once", each_task_once},     {"entry/errors", errors},
+        {"entry/workspace_serves", workspace_serves},
 #if IDS
         {"entry/ids_in_order", ids_in_order},
 #endif

@@ -1,4 +1,5 @@
-/* The interpreters: hand-written graphs against numbers worked out by hand or by plain loops, loops against the graph they implement. */
+/* The interpreters: hand-written graphs against numbers worked out by hand or by plain loops, loops against the graph
+   they implement. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -56,8 +57,9 @@ static const struct problem_size one = {1, 1, 1, 1, 1};
 static void maps_compute(void)
 {
     struct arena *arena = arena_new();
-    struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis d 2\naxis p 4\n%0 = input q [i d]\n%1 = table t [p] {1, 10, 100, 1000}\n"
-                                      "%2 = map [i d] add(mul(%0, %1[add(d, mul(i, 2))]), select(eq(i, 0), size(i), -0.5))\noutput %2\n");
+    struct graph *g = graph_of(
+        arena, "graph x f32\naxis i n_q\naxis d 2\naxis p 4\n%0 = input q [i d]\n%1 = table t [p] {1, 10, 100, 1000}\n"
+               "%2 = map [i d] add(mul(%0, %1[add(d, mul(i, 2))]), select(eq(i, 0), size(i), -0.5))\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, out[4];
     struct tensor in = {"q", q};
     CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, 2, 1}, &in, 1, out));
@@ -70,7 +72,8 @@ static void maps_read_lazily(void)
 {
     struct arena *arena = arena_new();
     struct graph *g = graph_of(
-        arena, "graph x f32\naxis d 4\n%0 = input q [d]\n%1 = map [d] select(eq(mod(d, 2), 0), neg(%0[add(d, 1)]), %0[add(d, -1)])\noutput %1\n");
+        arena,
+        "graph x f32\naxis d 4\n%0 = input q [d]\n%1 = map [d] select(eq(mod(d, 2), 0), neg(%0[add(d, 1)]), %0[add(d, -1)])\noutput %1\n");
     double q[4] = {1, 2, 3, 4}, out[4];
     struct tensor in = {"q", q};
     CU_ASSERT_PTR_NULL(graph_eval(g, &one, &in, 1, out));
@@ -83,7 +86,8 @@ static void maps_read_lazily(void)
 static void sums_and_maxima_have_regions(void)
 {
     struct arena *arena = arena_new();
-    const char *text = "graph x f32\naxis i n_q\naxis j n_k\n%%0 = input k [j]\n%%1 = reduce %s [i] %%0 where lt(j, i)\noutput %%1\n";
+    const char *text =
+        "graph x f32\naxis i n_q\naxis j n_k\n%%0 = input k [j]\n%%1 = reduce %s [i] %%0 where lt(j, i)\noutput %%1\n";
     double k[3] = {-5, 7, 2}, out[4];
     struct tensor in = {"k", k};
     const struct problem_size size = {1, 1, 1, 4, 3};
@@ -100,7 +104,8 @@ static void regions_shut_out_infinities(void)
 {
     struct arena *arena = arena_new();
     struct graph *g = graph_of(
-        arena, "graph x f32\naxis i n_q\naxis j n_k\n%0 = input q [i j]\n%1 = input k [j]\n%2 = contract [i] %0 %1 where ne(j, 1)\noutput %2\n");
+        arena,
+        "graph x f32\naxis i n_q\naxis j n_k\n%0 = input q [i j]\n%1 = input k [j]\n%2 = contract [i] %0 %1 where ne(j, 1)\noutput %2\n");
     double q[3] = {1, 2, 3}, k[3] = {10, INFINITY, 1000}, out;
     struct tensor in[2] = {{"q", q}, {"k", k}};
     CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, 1, 3}, in, 2, &out));
@@ -113,7 +118,8 @@ static void contractions_agree_in_every_order(void)
 {
     struct arena *arena = arena_new();
     enum { I = 5, J = 7, D = 9 };
-    double *a = numbers(arena, I * D, 1), *b = numbers(arena, J * D, 2), at[I * D], bt[J * D], wanted[I * J], out[I * J];
+    double *a = numbers(arena, I * D, 1), *b = numbers(arena, J * D, 2), at[I * D], bt[J * D], wanted[I * J],
+           out[I * J];
     for (int i = 0; i < I; i++)
         for (int j = 0; j < J; j++) {
             wanted[i * J + j] = 0;
@@ -125,11 +131,14 @@ static void contractions_agree_in_every_order(void)
         }
     for (int form = 0; form < 8; form++) {
         bool a_turned = form & 1, b_turned = form & 2, out_turned = form & 4;
-        struct graph *g = graph_of(arena, arena_printf(arena,
-                                                       "graph x f32\naxis i n_q\naxis j n_k\naxis d %d\naxis f %d\n%%0 = input q [%s]\n%%1 = input k [%s]\n"
-                                                       "%%2 = contract [%s] %%0 %%1%s where ne(d, i)\noutput %%2\n",
-                                                       D, D, a_turned ? "d i" : "i d", b_turned ? "f j" : "j f", out_turned ? "j i" : "i j",
-                                                       b_turned ? "[d, j]" : "[j, d]"));
+        struct graph *g = graph_of(
+            arena,
+            arena_printf(
+                arena,
+                "graph x f32\naxis i n_q\naxis j n_k\naxis d %d\naxis f %d\n%%0 = input q [%s]\n%%1 = input k [%s]\n"
+                "%%2 = contract [%s] %%0 %%1%s where ne(d, i)\noutput %%2\n",
+                D, D, a_turned ? "d i" : "i d", b_turned ? "f j" : "j f", out_turned ? "j i" : "i j",
+                b_turned ? "[d, j]" : "[j, d]"));
         struct tensor in[2] = {{"q", a_turned ? at : a}, {"k", b_turned ? bt : b}};
         CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, I, J}, in, 2, out));
         for (int i = 0; i < I; i++)
@@ -143,7 +152,8 @@ static void subscripts_of_sums_may_be_any(void)
     struct arena *arena = arena_new();
     /* A convolution: the sum over t of q[i - t] w[t] where that exists. */
     struct graph *g = graph_of(
-        arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
+        arena,
+        "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
     struct tensor in[2] = {{"w", w}, {"q", q}};
     const struct problem_size size = {1, 1, 1, 4, 1};
@@ -158,7 +168,8 @@ static void subscripts_of_sums_may_be_any(void)
 #define AXES "axis b batch\naxis g kv_heads\naxis m members\naxis i n_q\naxis j n_k\naxis d 8\naxis e 5\n"
 #define SEEN "le(j, add(i, sub(size(j), size(i))))"
 
-static const char softmax_graph[] = "graph softmax f32\n" AXES "%0 = input q [b g m i d]\n%1 = input k [b g j d]\n%2 = input v [b g j e]\n"
+static const char softmax_graph[] = "graph softmax f32\n" AXES
+                                    "%0 = input q [b g m i d]\n%1 = input k [b g j d]\n%2 = input v [b g j e]\n"
                                     "%3 = contract [b g m i j] %0 %1\n"
                                     "%4 = map [b g m i j] exp(mul(%3, 0.5))\n"
                                     "%5 = reduce sum 0 [b g m i] %4 where " SEEN "\n"
@@ -168,7 +179,8 @@ static const char softmax_graph[] = "graph softmax f32\n" AXES "%0 = input q [b 
 
 /* 0.7213475204444817 is 0.5 times the binary logarithm of e. */
 #define BEFORE_KEYS \
-    "loops softmax f32\n" AXES "array q input f32 [b g m i d]\narray k input f32 [b g j d]\narray v input f32 [b g j e]\n" \
+    "loops softmax f32\n" AXES \
+    "array q input f32 [b g m i d]\narray k input f32 [b g j d]\narray v input f32 [b g j e]\n" \
     "array qt tile f32 [d:8 i:16]\narray s tile f32 [j:12 i:16]\narray acc tile f32 [e:5 i:16]\n" \
     "array top tile f32 [i:16]\narray old tile f32 [i:16]\narray sum tile f32 [i:16]\narray out output f32 [b g m i e]\n" \
     "for b from 0 to size(b) step 1 parallel { for g from 0 to size(g) step 1 parallel { for m from 0 to size(m) step 1 parallel {\n" \
@@ -181,7 +193,8 @@ static const char softmax_graph[] = "graph softmax f32\n" AXES "%0 = input q [b 
 #define MASK "    if " PARTIAL " { map [j i] { set %s = select(" SEEN ", %s, -inf) } }\n"
 #define WEIGHTS_OVER(region) \
     "    map [i] { set %old = %top }\n    map [j i] { max %top = %s }\n    map [i] { set %old = exp2(sub(%old, %top)); set %sum = mul(%sum, %old) }\n" \
-    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * %s factor %old" region "\n  }\n"
+    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * %s factor %old" region \
+    "\n  }\n"
 #define WEIGHTS WEIGHTS_OVER("")
 #define AFTER_KEYS "  map [e i] { set %out = select(eq(%sum, 0), 0, div(%acc, %sum)) }\n}\n}}}\n"
 #define CLEAR "  map [e i] { set %acc = 0.0 }\n"
@@ -196,10 +209,11 @@ struct case_of_softmax {
 static struct case_of_softmax softmax_case(struct arena *arena, struct problem_size size)
 {
     int64_t heads = size.batch * size.kv_heads, queries = heads * size.members * size.n_q;
-    struct case_of_softmax c = {
-        .size = size,
-        .in = {{"q", numbers(arena, queries * 8, 3)}, {"k", numbers(arena, heads * size.n_k * 8, 4)}, {"v", numbers(arena, heads * size.n_k * 5, 5)}},
-        .elements = queries * 5};
+    struct case_of_softmax c = {.size = size,
+                                .in = {{"q", numbers(arena, queries * 8, 3)},
+                                       {"k", numbers(arena, heads * size.n_k * 8, 4)},
+                                       {"v", numbers(arena, heads * size.n_k * 5, 5)}},
+                                .elements = queries * 5};
     c.out = numbers(arena, c.elements, 6);
     c.wanted = numbers(arena, c.elements, 7);
     return c;
@@ -222,7 +236,8 @@ static double plain_softmax(const struct case_of_softmax *c, int64_t bg, int64_t
 
 static void tiled_softmax_is_the_graph(void)
 {
-    const struct problem_size sizes[] = {{2, 2, 2, 37, 37}, {1, 1, 3, 16, 24}, {1, 2, 1, 5, 61}, {1, 1, 2, 50, 19}, {1, 1, 1, 1, 1}, {1, 1, 1, 40, 1}};
+    const struct problem_size sizes[] = {{2, 2, 2, 37, 37}, {1, 1, 3, 16, 24}, {1, 2, 1, 5, 61},
+                                         {1, 1, 2, 50, 19}, {1, 1, 1, 1, 1},   {1, 1, 1, 40, 1}};
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
         struct arena *arena = arena_new();
         struct case_of_softmax c = softmax_case(arena, sizes[n]);
@@ -233,7 +248,8 @@ static void tiled_softmax_is_the_graph(void)
             for (int64_t m = 0; m < c.size.members; m++)
                 for (int64_t i = 0; i < c.size.n_q; i++)
                     for (int e = 0; e < 5; e++) near(c.wanted[at++], plain_softmax(&c, bg, m, i, e));
-        wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+        wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3,
+                           c.out);
         CU_ASSERT_PTR_NULL(wrong);
         if (wrong) printf("%s\n", wrong);
         for (int64_t k = 0; k < c.elements; k++) near(c.out[k], c.wanted[k]);
@@ -241,7 +257,8 @@ static void tiled_softmax_is_the_graph(void)
     }
 }
 
-/* Infinity and NaN in a value do not reach the queries that do not see it, if the product asks for its region where it has to. */
+/* Infinity and NaN in a value do not reach the queries that do not see it, if the product asks for its region where it
+   has to. */
 static void products_have_regions(void)
 {
     static const struct {
@@ -250,7 +267,9 @@ static void products_have_regions(void)
     } rows[] = {
         {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN) AFTER_KEYS, true},
         {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when " PARTIAL) AFTER_KEYS, true},
-        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1)))") AFTER_KEYS, true},
+        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(
+             " where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1)))") AFTER_KEYS,
+         true},
         {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS, false},
         {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when lt(hi(j), 0)") AFTER_KEYS, false}};
     enum { N = 30, KEY = 20 };
@@ -280,7 +299,8 @@ static void extremes_keep_nan(void)
     const double pairs[][2] = {{NAN, 1}, {1, NAN}, {NAN, NAN}, {1, 2}, {2, 1}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
         const struct environment env = {.operand = pairs[k]};
-        const double least = expr_eval(expr_make(m, EXPR_MIN, a, b, NULL), &env), most = expr_eval(expr_make(m, EXPR_MAX, a, b, NULL), &env);
+        const double least = expr_eval(expr_make(m, EXPR_MIN, a, b, NULL), &env),
+                     most = expr_eval(expr_make(m, EXPR_MAX, a, b, NULL), &env);
         CU_ASSERT(k < 3 ? isnan(least) && isnan(most) : least == 1 && most == 2);
     }
     arena_free(arena);
@@ -292,22 +312,31 @@ static void tiling_bugs_are_found(void)
 {
     struct arena *arena = arena_new();
     struct case_of_softmax c = softmax_case(arena, (struct problem_size){1, 1, 2, 20, 30});
-    const char *wrong = loops_eval(loops_of(arena, BEFORE_KEYS FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
-    says(wrong, "'dot [e i] over j sum %acc = %v * %s factor %old' at i = 0, e = 0: %acc is read where nothing has written it");
-    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS MASK SCORES WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+    const char *wrong = loops_eval(loops_of(arena, BEFORE_KEYS FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in,
+                                   3, c.out);
+    says(
+        wrong,
+        "'dot [e i] over j sum %acc = %v * %s factor %old' at i = 0, e = 0: %acc is read where nothing has written it");
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS MASK SCORES WEIGHTS AFTER_KEYS), &c.size, c.in, 3,
+                       c.out);
     says(wrong, "%s is read where nothing has written it");
-    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS "  if lt(lo(i), 16) {\n"
-                                                                                      "  map [e i] { set %out = %acc } }\n}\n}}}\n"),
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS
+                                "  if lt(lo(i), 16) {\n"
+                                "  map [e i] { set %out = %acc } }\n}\n}}}\n"),
                        &c.size, c.in, 3, c.out);
     says(wrong, "element 80 of the output %out was never written");
-    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES "  map [j i] { set %s = %qt[j, i] }\n" WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+    wrong = loops_eval(
+        loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES "  map [j i] { set %s = %qt[j, i] }\n" WEIGHTS AFTER_KEYS),
+        &c.size, c.in, 3, c.out);
     says(wrong, "subscript 1 runs along 'j', which is not as long as 'd'");
     wrong = loops_eval(
-        loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES "  map [j i] { set %s = 1.0 } map [i] { set %old = %s[hi(j), i] }\n" WEIGHTS AFTER_KEYS), &c.size,
-        c.in, 3, c.out);
+        loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES
+                 "  map [j i] { set %s = 1.0 } map [i] { set %old = %s[hi(j), i] }\n" WEIGHTS AFTER_KEYS),
+        &c.size, c.in, 3, c.out);
     says(wrong, "at i = 0: %s is indexed outside its extents");
-    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR "  for j from 0 to add(size(j), 1) step 12 {\n" SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3,
-                       c.out);
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR
+                                "  for j from 0 to add(size(j), 1) step 12 {\n" SCORES MASK WEIGHTS AFTER_KEYS),
+                       &c.size, c.in, 3, c.out);
     says(wrong, "a for over 'j' has the range 24 to 31 of 30 elements");
     arena_free(arena);
 }
@@ -315,15 +344,18 @@ static void tiling_bugs_are_found(void)
 /* What a tile held for the range before is gone when the range moves, and nothing passes into a parallel body. */
 static void tiles_forget(void)
 {
-    const char *head = "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q input f32 [i]\narray out output f32 [i]\n";
+    const char *head =
+        "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q input f32 [i]\narray out output f32 [i]\n";
     struct arena *arena = arena_new();
     double q[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
     struct tensor in = {"q", q};
     const struct problem_size size = {1, 1, 1, 8, 2};
-    const char *stale = "for i from 0 to size(i) step 4 { if eq(lo(i), 0) { copy [i] %t = %q }\n copy [i] %out = %t }\n";
+    const char
+        *stale = "for i from 0 to size(i) step 4 { if eq(lo(i), 0) { copy [i] %t = %q }\n copy [i] %out = %t }\n";
     says(loops_eval(loops_of(arena, arena_printf(arena, "%s%s", head, stale)), &size, &in, 1, out),
          "'copy [i] %out = %t' at i = 4: %t is read where nothing has written it");
-    const char *carried = "for j from 0 to size(j) step 1 { map [j] { set %%c = 3.0 } }\nfor i from 0 to size(i) step 4 %s { map [i] { set %%out = %%c } }\n";
+    const char *carried =
+        "for j from 0 to size(j) step 1 { map [j] { set %%c = 3.0 } }\nfor i from 0 to size(i) step 4 %s { map [i] { set %%out = %%c } }\n";
     const char *text = arena_printf(arena, arena_printf(arena, "%s%s", head, carried), "");
     CU_ASSERT_PTR_NULL(loops_eval(loops_of(arena, text), &size, &in, 1, out));
     near(out[7], 3);

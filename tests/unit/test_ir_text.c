@@ -19,56 +19,58 @@ static const char softmax_graph[] = "graph softmax_causal f32\n" AXES "%0 = inpu
                                     "output %7\n";
 
 /* Every feature of the text once: tables, subscripts, relabelled operands, maxima, online sums, odd constants. */
-static const char full_graph[] = "graph full f64\naxis g kv_heads\naxis i n_q\naxis j n_k\naxis d 4\naxis f 4\naxis p 2\n"
-                                 "%0 = input q [g i d]\n"
-                                 "%1 = param sketch.g1 normal [d f]\n"
-                                 "%2 = table rope_theta [p] {1, 0.5}\n"
-                                 "%3 = map [g i d] select(lt(mod(d, 2), 1), %0[g, i, add(d, 1)], mul(%0[g, i, add(d, -1)], %2[div(d, 2)]))\n"
-                                 "%4 = contract [g i f] %3 %1\n"
-                                 "%5 = contract [g i d] %4 %1[f, d]\n"
-                                 "%6 = map [g i j] add(mul(%5[g, i, 0], 1e-05), min(pow(2.0, neg(%5[g, i, 3])), 3.0))\n"
-                                 "%7 = reduce max -inf [g i] %6 where or(le(j, i), not(lt(j, 2)))\n"
-                                 "%8 = map [g i j] exp2(sub(%6, %7))\n"
-                                 "%9 = reduce sum 0 [g i] %8 where or(le(j, i), not(lt(j, 2))) online %7\n"
-                                 "%10 = map [g i] select(eq(%7, -inf), 1e+20, add(%9, 0.1))\n"
-                                 "output %10\n";
+static const char full_graph
+    [] = "graph full f64\naxis g kv_heads\naxis i n_q\naxis j n_k\naxis d 4\naxis f 4\naxis p 2\n"
+         "%0 = input q [g i d]\n"
+         "%1 = param sketch.g1 normal [d f]\n"
+         "%2 = table rope_theta [p] {1, 0.5}\n"
+         "%3 = map [g i d] select(lt(mod(d, 2), 1), %0[g, i, add(d, 1)], mul(%0[g, i, add(d, -1)], %2[div(d, 2)]))\n"
+         "%4 = contract [g i f] %3 %1\n"
+         "%5 = contract [g i d] %4 %1[f, d]\n"
+         "%6 = map [g i j] add(mul(%5[g, i, 0], 1e-05), min(pow(2.0, neg(%5[g, i, 3])), 3.0))\n"
+         "%7 = reduce max -inf [g i] %6 where or(le(j, i), not(lt(j, 2)))\n"
+         "%8 = map [g i j] exp2(sub(%6, %7))\n"
+         "%9 = reduce sum 0 [g i] %8 where or(le(j, i), not(lt(j, 2))) online %7\n"
+         "%10 = map [g i] select(eq(%7, -inf), 1e+20, add(%9, 0.1))\n"
+         "output %10\n";
 
-static const char softmax_loops[] = "loops softmax_causal f32\n" AXES "array q input f32 [b g m i d]\n"
-                                    "array k input f32 [b g j d]\n"
-                                    "array theta table f64 [e] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,\n"
-                                    "    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,\n"
-                                    "    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36,\n"
-                                    "    37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,\n"
-                                    "    49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60,\n"
-                                    "    61, 62, 63, 64}\n"
-                                    "array qt tile f32 [d:64 i:64] @0\n"
-                                    "array s tile f32 [j:96 i:64] @16384\n"
-                                    "array top tile f32 [i:64] @40960\n"
-                                    "array out output f32 [b g m i e]\n"
-                                    "workspace 41216\n"
-                                    "for b from 0 to size(b) step 1 parallel {\n"
-                                    "  for g from 0 to size(g) step 1 parallel {\n"
-                                    "    for m from 0 to size(m) step 1 parallel {\n"
-                                    "      for i from 0 to size(i) step 64 parallel {\n"
-                                    "        copy [d i] %qt = %q\n"
-                                    "        map [i] { set %top = -inf }\n"
-                                    "        for j from 0 to min(size(j), add(hi(i), 3)) step 96 where le(j, i) {\n"
-                                    "          dot [j i] over d set %s = %k * %qt\n"
-                                    "          dot [j i] over d sum %s = %k * %qt factor %top\n"
-                                    "          if not(le(hi(j), lo(i))) {\n"
-                                    "            map [j i] { set %s = select(le(j, i), %s, -inf) }\n"
-                                    "          }\n"
-                                    "          map [j i] { max %top = %s }\n"
-                                    "          map [j i] {\n"
-                                    "            set %s = select(le(add(j, sub(size(j), size(i))), i), exp2(mul(sub(%s, %top), 1.4426950408889634)), 0.0);\n"
-                                    "            sum %top = mul(%s, 0.25)\n"
-                                    "          }\n"
-                                    "        }\n"
-                                    "        map [e i] { set %out = %top }\n"
-                                    "      }\n"
-                                    "    }\n"
-                                    "  }\n"
-                                    "}\n";
+static const char softmax_loops[] =
+    "loops softmax_causal f32\n" AXES "array q input f32 [b g m i d]\n"
+    "array k input f32 [b g j d]\n"
+    "array theta table f64 [e] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,\n"
+    "    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,\n"
+    "    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36,\n"
+    "    37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,\n"
+    "    49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60,\n"
+    "    61, 62, 63, 64}\n"
+    "array qt tile f32 [d:64 i:64] @0\n"
+    "array s tile f32 [j:96 i:64] @16384\n"
+    "array top tile f32 [i:64] @40960\n"
+    "array out output f32 [b g m i e]\n"
+    "workspace 41216\n"
+    "for b from 0 to size(b) step 1 parallel {\n"
+    "  for g from 0 to size(g) step 1 parallel {\n"
+    "    for m from 0 to size(m) step 1 parallel {\n"
+    "      for i from 0 to size(i) step 64 parallel {\n"
+    "        copy [d i] %qt = %q\n"
+    "        map [i] { set %top = -inf }\n"
+    "        for j from 0 to min(size(j), add(hi(i), 3)) step 96 where le(j, i) {\n"
+    "          dot [j i] over d set %s = %k * %qt\n"
+    "          dot [j i] over d sum %s = %k * %qt factor %top\n"
+    "          if not(le(hi(j), lo(i))) {\n"
+    "            map [j i] { set %s = select(le(j, i), %s, -inf) }\n"
+    "          }\n"
+    "          map [j i] { max %top = %s }\n"
+    "          map [j i] {\n"
+    "            set %s = select(le(add(j, sub(size(j), size(i))), i), exp2(mul(sub(%s, %top), 1.4426950408889634)), 0.0);\n"
+    "            sum %top = mul(%s, 0.25)\n"
+    "          }\n"
+    "        }\n"
+    "        map [e i] { set %out = %top }\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
 
 /* Parses, printing the diagnostics into `said` (freed by the caller). */
 static struct graph *parse_graph(struct arena *arena, const char *text, char **said)
@@ -150,7 +152,10 @@ static void comments_and_space_do_not_matter(void)
 {
     struct arena *arena = arena_new();
     char *said = NULL;
-    struct graph *g = parse_graph(arena, "# a comment\ngraph x f32 axis i n_q # all on one line\n%0=input q[i] %1=map[i]add(%0,\n  1.0)\noutput %1", &said);
+    struct graph *g = parse_graph(
+        arena,
+        "# a comment\ngraph x f32 axis i n_q # all on one line\n%0=input q[i] %1=map[i]add(%0,\n  1.0)\noutput %1",
+        &said);
     CU_ASSERT_PTR_NOT_NULL_FATAL(g);
     struct text out = {NULL, 0, 0};
     graph_print(g, &out);
@@ -169,7 +174,9 @@ static void equal_references_become_one(void)
     struct graph *g = graph_new(m);
     graph_input(g, "q", 1, &i);
     struct ref twice[2] = {graph_ref(g, 0, NULL), graph_ref(g, 0, NULL)};
-    graph_output(g, "out", graph_map(g, 1, &i, 2, twice, expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 1), expr_leaf(m, EXPR_OPERAND, 0), NULL)));
+    graph_output(g, "out",
+                 graph_map(g, 1, &i, 2, twice,
+                           expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 1), expr_leaf(m, EXPR_OPERAND, 0), NULL)));
     struct text out = {NULL, 0, 0};
     graph_print(g, &out);
     graph_round_trip(out.data);
@@ -207,25 +214,36 @@ static void graph_errors_have_positions(void)
         {"graph x f31\n", "test:1:9: error: expected a type: f32, bf16, f16 or f64, not 'f31'"},
         {"graph x f32\naxis i 0\n", "test:2:8: error: the number must be at least 1"},
         {"graph x f32\naxis i n_q\naxis i n_k\n", "test:3:6: error: there is an axis of that name already"},
-        {"graph x f32\naxis i rows\n", "test:2:8: error: expected an extent: a number, batch, kv_heads, members, n_q, n_k or chunks, not 'rows'"},
+        {"graph x f32\naxis i rows\n",
+         "test:2:8: error: expected an extent: a number, batch, kv_heads, members, n_q, n_k or chunks, not 'rows'"},
         {"graph x f32\naxis i 99999999999999999999\n", "test:2:8: error: the number does not fit in 64 bits"},
         {"graph x f32\naxis i n_q\n%0 = inputs q [i]\n", "test:3:6: error: 'inputs' is no operation of a graph"},
         {"graph x f32\naxis i n_q\n%1 = input q [i]\n", "test:3:1: error: expected '%0', not '%1'"},
         {"graph x f32\naxis i n_q\n%0 = input q [k]\n", "test:3:15: error: there is no axis 'k'"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] selct(%0)\n", "test:4:14: error: there is no function 'selct'; did you mean 'select'?"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] add(%0)\n", "test:4:20: error: add takes 2 arguments"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] exp(%0, %0)\n", "test:4:20: error: exp takes 1 argument"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %2\n", "test:4:14: error: there is nothing called '%2' before this"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %0[exp(i)]\n", "test:4:17: error: a subscript must be an integer"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %0[i, i]\n", "test:4:18: error: too many subscripts: expected 1"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] mod(%0, 2)\n", "test:4:18: error: argument 1 of mod must not be real"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] @\n", "test:4:14: error: expected an expression, not '@'"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] selct(%0)\n",
+         "test:4:14: error: there is no function 'selct'; did you mean 'select'?"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] add(%0)\n",
+         "test:4:20: error: add takes 2 arguments"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] exp(%0, %0)\n",
+         "test:4:20: error: exp takes 1 argument"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %2\n",
+         "test:4:14: error: there is nothing called '%2' before this"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %0[exp(i)]\n",
+         "test:4:17: error: a subscript must be an integer"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %0[i, i]\n",
+         "test:4:18: error: too many subscripts: expected 1"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] mod(%0, 2)\n",
+         "test:4:18: error: argument 1 of mod must not be real"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] @\n",
+         "test:4:14: error: expected an expression, not '@'"},
         {"graph x f32\naxis d 4\n%0 = param w gaussian [d]\n", "test:3:14: error: expected '[', not 'gaussian'"},
         {"graph x f32\naxis d 4\n%0 = input q normal [d]\n", "test:3:14: error: expected '[', not 'normal'"},
         {"graph x f32\naxis p 3\n%0 = table t [p] {1, 2}\n", "test:3:23: error: expected ',', not '}'"},
-        {"graph x f32\naxis p n_q\n%0 = table t [p] {1, 2}\n", "test:3:18: error: the axes of a table must have constant extents"},
+        {"graph x f32\naxis p n_q\n%0 = table t [p] {1, 2}\n",
+         "test:3:18: error: the axes of a table must have constant extents"},
         {"graph x f32\naxis i n_q\n%0 = input q [i]\n", "test:4:1: error: expected 'output', not the end of the text"},
-        {"graph x f32\naxis i n_q\n%0 = input q [i]\noutput %0\nmore", "test:5:1: error: expected the end of the text after the output"},
+        {"graph x f32\naxis i n_q\n%0 = input q [i]\noutput %0\nmore",
+         "test:5:1: error: expected the end of the text after the output"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct arena *arena = arena_new();
@@ -243,22 +261,30 @@ static void loops_errors_have_positions(void)
     const struct {
         const char *text, *said;
     } rows[] = {
-        {"loops x f32\naxis i n_q\narray q vector f32 [i]\n", "test:3:9: error: expected the kind of array: input, param, output, table or tile"},
-        {"loops x f32\naxis i n_q\narray q input f32 [i]\narray q input f32 [i]\n", "test:4:7: error: there is an array of that name already"},
+        {"loops x f32\naxis i n_q\narray q vector f32 [i]\n",
+         "test:3:9: error: expected the kind of array: input, param, output, table or tile"},
+        {"loops x f32\naxis i n_q\narray q input f32 [i]\narray q input f32 [i]\n",
+         "test:4:7: error: there is an array of that name already"},
         {"loops x f32\naxis i n_q\narray t tile f32 [i]\n", "test:3:20: error: expected ':', not ']'"},
         {"loops x f32\naxis i n_q\nwhile i {\n", "test:3:1: error: expected a statement: for, if, map, dot or copy"},
-        {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 0 {\n", "test:3:30: error: the number must be at least 1"},
-        {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 4 in [0 2) {\n", "test:3:38: error: expected ',', not '2'"},
+        {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 0 {\n",
+         "test:3:30: error: the number must be at least 1"},
+        {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 4 in [0 2) {\n",
+         "test:3:38: error: expected ',', not '2'"},
         {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 4 in {\n", "test:3:35: error: expected '[', not '{'"},
         {"loops x f32\naxis i n_q\nif drawn(i, i, 3, 0, 1) {\n", "test:3:19: error: the number must be at least 1"},
         {"loops x f32\naxis i n_q\nif drawn(i, i, 3, 1, -1) {\n", "test:3:22: error: expected a seed, not '-1'"},
-        {"loops x f32\naxis i n_q\nif drawn(i, i, 3, 1, 18446744073709551616) {\n", "test:3:22: error: expected a seed, not '18446744073709551616'"},
-        {"loops x f32\naxis i n_q\nif drawn(i, 0.5, 3, 1, 1) {\n", "test:3:13: error: argument 2 of drawn must not be real"},
+        {"loops x f32\naxis i n_q\nif drawn(i, i, 3, 1, 18446744073709551616) {\n",
+         "test:3:22: error: expected a seed, not '18446744073709551616'"},
+        {"loops x f32\naxis i n_q\nif drawn(i, 0.5, 3, 1, 1) {\n",
+         "test:3:13: error: argument 2 of drawn must not be real"},
         {"loops x f32\naxis i n_q\nif id(i, i) {\n", "test:3:11: error: id takes 2 arguments"},
         {"loops x f32\naxis i n_q\nif id(doc, i, 0.5) {\n", "test:3:15: error: argument 2 of id must not be real"},
         {"loops x f32\naxis i n_q\nif min_id(doc, i, i) {\n", "test:3:20: error: min_id takes 3 arguments"},
-        {"loops x f32\naxis i n_q\narray t tile f32 [i:4]\nmap [i] { min %t = 1.0 }\n", "test:4:11: error: expected set, sum or max"},
-        {"loops x f32\naxis i n_q\narray t tile f32 [i:4]\nmap [i] { set %u = 1.0 }\n", "test:4:15: error: there is nothing called '%u' before this"},
+        {"loops x f32\naxis i n_q\narray t tile f32 [i:4]\nmap [i] { min %t = 1.0 }\n",
+         "test:4:11: error: expected set, sum or max"},
+        {"loops x f32\naxis i n_q\narray t tile f32 [i:4]\nmap [i] { set %u = 1.0 }\n",
+         "test:4:15: error: there is nothing called '%u' before this"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct arena *arena = arena_new();
@@ -292,27 +318,36 @@ static void graph_verifier_complains(void)
     const struct {
         const char *text, *wrong;
     } rows[] = {
-        {"%0 = input q [i d]\n%1 = map [i] %0[i, j]\noutput %1", "%1 (map): in its reference to %0: axis 'j' is not an axis here"},
+        {"%0 = input q [i d]\n%1 = map [i] %0[i, j]\noutput %1",
+         "%1 (map): in its reference to %0: axis 'j' is not an axis here"},
         {"%0 = input q [i d]\n%1 = map [i d] add(%0, j)\noutput %1", "%1 (map): axis 'j' is not an axis here"},
-        {"%0 = input q [i d]\n%1 = map [i j] %0[i, j]\noutput %1", "%1 (map): in its reference to %0: subscript 2 runs along 'j', which is not as long as 'd'"},
-        {"%0 = input q [i d]\n%1 = map [i w] %0[i, w]\noutput %1", "%1 (map): in its reference to %0: subscript 2 runs along 'w', which is longer than 'd'"},
+        {"%0 = input q [i d]\n%1 = map [i j] %0[i, j]\noutput %1",
+         "%1 (map): in its reference to %0: subscript 2 runs along 'j', which is not as long as 'd'"},
+        {"%0 = input q [i d]\n%1 = map [i w] %0[i, w]\noutput %1",
+         "%1 (map): in its reference to %0: subscript 2 runs along 'w', which is longer than 'd'"},
         {"%0 = input q [i i]\noutput %0", "%0 (input): axis 'i' occurs twice"},
         {"%0 = input q [i]\n%1 = input q [j]\noutput %0", "%1 (input): %0 is called 'q' too"},
         {"%0 = param ids i32 [i d]\noutput %0", "%0 (param): integers are a parameter over the batches and the keys"},
         {"%0 = map [i] id(ids, 0, i)\noutput %0", "%0 (map): there is no parameter 'ids' of integers"},
-        {"%0 = input q [i j]\n%1 = reduce sum 0 [i] %0 where eq(id(q, 0, i), id(q, 0, j))\noutput %1", "%1 (reduce): there is no parameter 'q' of integers"},
+        {"%0 = input q [i j]\n%1 = reduce sum 0 [i] %0 where eq(id(q, 0, i), id(q, 0, j))\noutput %1",
+         "%1 (reduce): there is no parameter 'q' of integers"},
         {"%0 = param w normal [i d]\noutput %0", "%0 (param): the extent of axis 'i' is not constant"},
         {"%0 = param w orthogonal [d]\noutput %0", "%0 (param): orthogonal features have two axes"},
-        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where d\noutput %1", "%1 (reduce): in its region: the condition is not a truth value"},
-        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where lt(j, 2)\noutput %1", "%1 (reduce): in its region: axis 'j' is not an axis here"},
+        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where d\noutput %1",
+         "%1 (reduce): in its region: the condition is not a truth value"},
+        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where lt(j, 2)\noutput %1",
+         "%1 (reduce): in its region: axis 'j' is not an axis here"},
         {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where lt(%0, 2)\noutput %1",
          "%1 (reduce): in its region: an expression that may not read values reads one"},
         {"%0 = input q [i d]\n%1 = reduce sum 0 [j] %0\noutput %1", "%1 (reduce): nothing it reads has axis 'j'"},
-        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2", "%2 (reduce): %1 is not a maximum"},
-        {"%0 = input q [i d]\n%1 = reduce max 0 [d] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2", "%2 (reduce): %1 has axes that it lacks"},
+        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2",
+         "%2 (reduce): %1 is not a maximum"},
+        {"%0 = input q [i d]\n%1 = reduce max 0 [d] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2",
+         "%2 (reduce): %1 has axes that it lacks"},
         {"%0 = input k [j d]\n%1 = reduce sum 0 [d] %0 where lt(j, 2) keep 0.5\noutput %1",
          "%1 (reduce): it keeps something but is no sum over the keys before a chunk"},
-        {"%0 = input k [j d]\n%1 = reduce max 0 [c d] %0 where lt(j, mul(c, 4)) keep 0.5\noutput %1", "%1 (reduce): only a sum from 0 keeps something"},
+        {"%0 = input k [j d]\n%1 = reduce max 0 [c d] %0 where lt(j, mul(c, 4)) keep 0.5\noutput %1",
+         "%1 (reduce): only a sum from 0 keeps something"},
         {"%0 = input k [j d]\n%1 = reduce sum 0 [c d] %0 where lt(j, mul(c, 4)) keep mul(i, 0.5)\noutput %1",
          "%1 (reduce): in what it keeps: axis 'i' is not an axis here"},
         {"%0 = input q [i d]\n%1 = map [i] lo(i)\noutput %1", "%1 (map): lo(i) stands where there are no ranges"},
@@ -321,7 +356,10 @@ static void graph_verifier_complains(void)
         struct arena *arena = arena_new();
         char *said = NULL;
         struct graph *g = parse_graph(
-            arena, arena_printf(arena, "graph x f32\naxis i n_q\naxis j n_k\naxis d 4\naxis w 8\naxis c chunks 4\n%s\n", rows[k].text), &said);
+            arena,
+            arena_printf(arena, "graph x f32\naxis i n_q\naxis j n_k\naxis d 4\naxis w 8\naxis c chunks 4\n%s\n",
+                         rows[k].text),
+            &said);
         same_text(said, "");
         if (g) same_text(graph_verify(g), rows[k].wrong);
         free(said);
@@ -334,28 +372,38 @@ static void loops_verifier_complains(void)
     const struct {
         const char *text, *wrong;
     } rows[] = {
-        {"copy [i d] %out = %q\nmap [i d] { set %q = 1.0 }", "'map [i d] { set %q = 1.0 }': it assigns to %q, which is neither a tile nor the output"},
-        {"map [i] { set %t = 1.0 }", "'map [i] { set %t = 1.0 }': nothing bounds the range of 'i', along which %t has 16 elements"},
-        {"for i from 0 to size(i) step 32 { map [i] { set %t = 1.0 } }", "'map [i] { set %t = 1.0 }': %t has 16 elements along 'i', whose range can have 32"},
-        {"for i from lo(i) to size(i) step 16 { }", "'for i from lo(i) to size(i) step 16 {': its bounds use the range of 'i', which is what they make"},
-        {"for i from 0 to size(i) step 16 { for i from 0 to size(i) step 4 { } }", "'for i from 0 to size(i) step 4 {': a for around it runs over 'i' too"},
+        {"copy [i d] %out = %q\nmap [i d] { set %q = 1.0 }",
+         "'map [i d] { set %q = 1.0 }': it assigns to %q, which is neither a tile nor the output"},
+        {"map [i] { set %t = 1.0 }",
+         "'map [i] { set %t = 1.0 }': nothing bounds the range of 'i', along which %t has 16 elements"},
+        {"for i from 0 to size(i) step 32 { map [i] { set %t = 1.0 } }",
+         "'map [i] { set %t = 1.0 }': %t has 16 elements along 'i', whose range can have 32"},
+        {"for i from lo(i) to size(i) step 16 { }",
+         "'for i from lo(i) to size(i) step 16 {': its bounds use the range of 'i', which is what they make"},
+        {"for i from 0 to size(i) step 16 { for i from 0 to size(i) step 4 { } }",
+         "'for i from 0 to size(i) step 4 {': a for around it runs over 'i' too"},
         {"for i from 0 to 2.5 step 16 { }", "'for i from 0 to 2.5 step 16 {': a bound is not an integer"},
         {"for i from i to 2 step 16 { }", "'for i from i to 2 step 16 {': in its bounds: axis 'i' is not an axis here"},
         {"if lt(i, 2) { }", "'if lt(i, 2) {': in its condition: axis 'i' is not an axis here"},
-        {"for i from 0 to size(i) step 16 in [i, 2) { }", "'for i from 0 to size(i) step 16 in [i, 2) {': in its ranges: axis 'i' is not an axis here"},
+        {"for i from 0 to size(i) step 16 in [i, 2) { }",
+         "'for i from 0 to size(i) step 16 in [i, 2) {': in its ranges: axis 'i' is not an axis here"},
         {"for i from 0 to size(i) step 16 in [0, hi(i)) { }",
          "'for i from 0 to size(i) step 16 in [0, hi(i)) {': in its ranges: a bound uses the range of 'i' itself"},
-        {"for i from 0 to size(i) step 16 when i { }", "'for i from 0 to size(i) step 16 when i {': in its condition: axis 'i' is not an axis here"},
+        {"for i from 0 to size(i) step 16 when i { }",
+         "'for i from 0 to size(i) step 16 when i {': in its condition: axis 'i' is not an axis here"},
         {"for i from 0 to size(i) step 16 when hi(i) { }",
          "'for i from 0 to size(i) step 16 when hi(i) {': in its condition: the condition is not a truth value"},
         {"for i from 0 to size(i) step 16 when le(0, max_id(doc, 0, lo(i), hi(i))) { }",
          "'for i from 0 to size(i) step 16 when le(0, max_id(doc, 0, lo(i), hi(i))) {': there is no parameter 'doc' of integers"},
-        {"for i from 0 to size(i) step 16 in [0, 2.5) { }", "'for i from 0 to size(i) step 16 in [0, 2.5) {': in its ranges: a bound is not an integer"},
+        {"for i from 0 to size(i) step 16 in [0, 2.5) { }",
+         "'for i from 0 to size(i) step 16 in [0, 2.5) {': in its ranges: a bound is not an integer"},
         {"for j from 0 to size(j) step 16 in [0, 2) drawn(i, i, 3, 1, 1) { }",
          "'for j from 0 to size(j) step 16 in [0, 2) drawn(i, i, 3, 1, 1) {': in its ranges: what is drawn is not 'j' for the other axes"},
         {"if outside i [0, 2) { }", "'if outside i [0, 2) {': in its condition: no for around it runs over its axis"},
-        {"map [i] { set %out = 1.0 }", "'map [i] { set %out = 1.0 }': in its reference to %out: axis 'd' is not an axis here"},
-        {"for i from 0 to size(i) step 16 { map [d i] { set %t = 1.0 } }", "'map [d i] { set %t = 1.0 }': %t is set at every point along 'd'"},
+        {"map [i] { set %out = 1.0 }",
+         "'map [i] { set %out = 1.0 }': in its reference to %out: axis 'd' is not an axis here"},
+        {"for i from 0 to size(i) step 16 { map [d i] { set %t = 1.0 } }",
+         "'map [d i] { set %t = 1.0 }': %t is set at every point along 'd'"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [i j] over d set %s = %q * %u } }",
          "'dot [i j] over d set %s = %q * %u': its result is not over the rows, then the lanes"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %u } }",
@@ -373,12 +421,14 @@ static void loops_verifier_complains(void)
          "'map [d i] { set %p = 1.0 }': it takes the elements of %p one by one, which lie in pairs"},
         {"for i from 0 to size(i) step 16 { map [d i] { set %qt = %p } }",
          "'map [d i] { set %qt = %p }': it takes the elements of %p one by one, which lie in pairs"},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %h * %p } }", ""},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %h * %p } }",
+         ""},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %p } }",
          "'dot [j i] over d set %s = %k * %p': its first operand is not paired along the axis it sums over"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, add(i, d)) when lt(lo(i), hi(j)) } }",
          ""},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, i) outside [0, hi(i)) } }", ""},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, i) outside [0, hi(i)) } }",
+         ""},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where add(j, i) } }",
          "'dot [j i] over d set %s = %k * %qt where add(j, i)': in its region: the condition is not a truth value"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(j, 2) } }",
@@ -414,7 +464,9 @@ static void placed_tiles_lie_in_the_workspace(void)
 {
     struct arena *arena = arena_new();
     char *said = NULL;
-    struct loops *l = parse_loops(arena, "loops x f32\naxis i n_q\narray t tile f32 [i:16] @64\narray out output f32 [i]\nworkspace 100\n", &said);
+    struct loops *l = parse_loops(
+        arena, "loops x f32\naxis i n_q\narray t tile f32 [i:16] @64\narray out output f32 [i]\nworkspace 100\n",
+        &said);
     CU_ASSERT_PTR_NOT_NULL_FATAL(l);
     same_text(loops_verify(l), "array 't': it does not lie in the workspace");
     l->workspace = 128;

@@ -56,7 +56,12 @@ static struct unit *unit_for(const char *target, const char *text, int sets, con
 {
     char file[] = "/tmp/attnc_knobs_XXXXXX";
     const int handle = mkstemp(file);
-    struct options o = {.console = {.quiet = true}, .set = set, .sets = sets, .targets = 1, .target = {target_find(target)}, .named_targets = true};
+    struct options o = {.console = {.quiet = true},
+                        .set = set,
+                        .sets = sets,
+                        .targets = 1,
+                        .target = {target_find(target)},
+                        .named_targets = true};
     enum status status = STATUS_MACHINE;
     struct unit *p = NULL;
     if (handle >= 0 && write(handle, text, strlen(text)) == (ssize_t)strlen(text)) p = unit_make(file, &o, &status);
@@ -73,7 +78,8 @@ static struct unit *unit_of(const char *text, int sets, const char *const *set)
 }
 
 static const char soft[] = "name: soft\nsimilarity: softmax\nmask: causal\nshape: {head_dim: 64}\n";
-static const char sketch[] = "name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 8}}\nmask: causal\nshape: {head_dim: 16}\n";
+static const char
+    sketch[] = "name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 8}}\nmask: causal\nshape: {head_dim: 16}\n";
 
 static int find(const struct tune_space *s, const char *name)
 {
@@ -96,9 +102,11 @@ static void same_as_default(const char *text, int64_t keys)
     knob_space(p, keys, &space);
     const char *set[MAX_KNOBS];
     for (int k = 0; k < space.knobs; k++)
-        set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[space.knob[k].default_at]);
+        set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name,
+                              (long long)space.knob[k].value[space.knob[k].default_at]);
     struct unit *q = unit_of(text, space.knobs, set);
-    const struct compilation *a = unit_choice(p, p->compilation[0]->target, keys), *b = unit_choice(q, q->compilation[0]->target, keys);
+    const struct compilation *a = unit_choice(p, p->compilation[0]->target, keys),
+                             *b = unit_choice(q, q->compilation[0]->target, keys);
     struct text s = {0}, t = {0};
     loops_print(a->loops, &s);
     loops_print(b->loops, &t);
@@ -110,7 +118,8 @@ static void same_as_default(const char *text, int64_t keys)
     struct tune_space again;
     knob_space(q, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
-    for (int k = 0; k < space.knobs; k++) CU_ASSERT_EQUAL(default_of(&again, space.knob[k].name), space.knob[k].value[space.knob[k].default_at]);
+    for (int k = 0; k < space.knobs; k++)
+        CU_ASSERT_EQUAL(default_of(&again, space.knob[k].name), space.knob[k].value[space.knob[k].default_at]);
     text_free(&s);
     text_free(&t);
     unit_free(q);
@@ -151,13 +160,14 @@ static void test_space(void)
     unit_free(p);
 }
 
-/* With 16 registers the block of 6 rows has 2 vectors, not the 4 of 32 registers, and more rows leave it fewer: a search of the rows alone expects of each
-   what the compiler makes of it. */
+/* With 16 registers the block of 6 rows has 2 vectors, not the 4 of 32 registers, and more rows leave it fewer: a
+   search of the rows alone expects of each what the compiler makes of it. */
 static void test_registers(void)
 {
     struct unit *p = unit_for("x86-64-v3", soft, 0, NULL);
     const struct target *target = p->compilation[0]->target;
-    struct tune_space all, made = {.knobs = 2, .knob = {{.name = "rows", .values = 1}, {.name = "vectors", .values = 1}}};
+    struct tune_space all,
+        made = {.knobs = 2, .knob = {{.name = "rows", .values = 1}, {.name = "vectors", .values = 1}}};
     knob_space(p, 4096, &all);
     const struct tune_space rows = {.knobs = 1, .knob = {all.knob[find(&all, "rows")]}};
     const struct tune_point only = {{0}};
@@ -174,7 +184,7 @@ static void test_registers(void)
         CU_ASSERT_EQUAL(expected[v], point_loads(target, &made, &only));
         unit_free(q);
     }
-    CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]); /* 4 rows of 3 vectors */
+    CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]);                       /* 4 rows of 3 vectors */
     CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 of 1 */
     unit_free(p);
 }
@@ -193,12 +203,15 @@ static void test_entry(void)
     for (int k = 0; k < e.knobs; k++) CU_ASSERT_STRING_NOT_EQUAL(e.knob[k].name, "crossover");
     /* what an entry leaves out is what its point has: at the length of the space the code is the same */
     const char *set[2][MAX_KNOBS];
-    for (int k = 0; k < e.knobs; k++) set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
+    for (int k = 0; k < e.knobs; k++)
+        set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
     for (int k = 0; k < space.knobs; k++)
-        set[1][k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[point.at[k]]);
+        set[1][k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name,
+                                 (long long)space.knob[k].value[point.at[k]]);
     struct unit *made[2] = {unit_of(sketch, e.knobs, set[0]), unit_of(sketch, space.knobs, set[1])};
     struct text loops[2] = {{0}, {0}};
-    for (int k = 0; k < 2; k++) loops_print(unit_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
+    for (int k = 0; k < 2; k++)
+        loops_print(unit_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
     CU_ASSERT_STRING_EQUAL(loops[0].data, loops[1].data);
     CU_ASSERT(!unit_choice(made[0], made[0]->compilation[0]->target, 10)->linear);
     CU_ASSERT(unit_choice(made[1], made[1]->compilation[0]->target, 10)->linear);
@@ -214,9 +227,12 @@ static void test_entry(void)
 
 /* ---- the text ---- */
 
-static const struct tuned_entry two[] = {{1, "for short ones\n1.2 times as fast", 2, {{"tile_q", 32}, {"rows", 8}}, 0}, {4096, NULL, 1, {{"tile_k", 96}}, 0}};
-#define BLOCK "# tuned\nschedule:\n  # for short ones\n  # 1.2 times as fast\n  - {tile_q: 32, rows: 8}\n  - {from: 4096, tile_k: 96}\n"
-#define FLOW "\n  # tuned\n  schedule: [\n    # for short ones\n    # 1.2 times as fast\n    {tile_q: 32, rows: 8},\n    {from: 4096, tile_k: 96}]"
+static const struct tuned_entry two[] = {{1, "for short ones\n1.2 times as fast", 2, {{"tile_q", 32}, {"rows", 8}}, 0},
+                                         {4096, NULL, 1, {{"tile_k", 96}}, 0}};
+#define BLOCK \
+    "# tuned\nschedule:\n  # for short ones\n  # 1.2 times as fast\n  - {tile_q: 32, rows: 8}\n  - {from: 4096, tile_k: 96}\n"
+#define FLOW \
+    "\n  # tuned\n  schedule: [\n    # for short ones\n    # 1.2 times as fast\n    {tile_q: 32, rows: 8},\n    {from: 4096, tile_k: 96}]"
 
 static void test_text(void)
 {
@@ -238,7 +254,8 @@ static void test_text(void)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct text out = {0};
         CU_ASSERT(tuned_text(cases[k][0], strlen(cases[k][0]), "tuned", two, 2, &out));
-        if (!out.data || strcmp(out.data, cases[k][1]) != 0) printf("from\n%s\ncame\n%s\n", cases[k][0], out.data ? out.data : "nothing");
+        if (!out.data || strcmp(out.data, cases[k][1]) != 0)
+            printf("from\n%s\ncame\n%s\n", cases[k][0], out.data ? out.data : "nothing");
         CU_ASSERT_STRING_EQUAL(out.data ? out.data : "", cases[k][1]);
         text_free(&out);
     }
@@ -262,8 +279,9 @@ static void test_path(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"knobs/points", test_points},       {"knobs/values", test_values}, {"knobs/usual", test_default}, {"knobs/space", test_space},
-        {"knobs/registers", test_registers}, {"knobs/entry", test_entry},   {"knobs/text", test_text},     {"knobs/path", test_path}};
+    static const struct unit_test tests[] = {{"knobs/points", test_points},       {"knobs/values", test_values},
+                                             {"knobs/usual", test_default},       {"knobs/space", test_space},
+                                             {"knobs/registers", test_registers}, {"knobs/entry", test_entry},
+                                             {"knobs/text", test_text},           {"knobs/path", test_path}};
     return unit_tests_run("knobs", tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,5 @@
-/* Parameters from a seed in emitted C: a kernel with normal, orthogonal and learned parameters is compiled, filled and called. */
+/* Parameters from a seed in emitted C: a kernel with normal, orthogonal and learned parameters is compiled, filled and
+   called. */
 #include "compiler/emit/emit.h"
 #include "compiler/host/host.h"
 #include "compiler/pass/pass.h"
@@ -15,23 +16,24 @@
 
 enum { D = 8, FEATURES = 20, N = 5, PARAMS = 4 };
 
-static const char meaning[] = "graph seeded f32\naxis b batch\naxis g kv_heads\naxis m members\naxis i n_q\naxis j n_k\naxis d 8\naxis e 8\naxis c 20\n"
-                              "%0 = input q [b g m i d]\n"
-                              "%1 = input k [b g j d]\n"
-                              "%2 = input v [b g j e]\n"
-                              "%3 = param sketch.g1 normal [d c]\n"
-                              "%4 = param features.w orthogonal [c d]\n"
-                              "%5 = param sketch.g2 normal [d c]\n"
-                              "%6 = param gain [e]\n"
-                              "%7 = contract [b g m i c] %0 %3\n"
-                              "%8 = contract [b g m i c] %0 %5\n"
-                              "%9 = map [b g m i c] mul(%7, %8)\n"
-                              "%10 = contract [b g m i d] %9 %4[c, d]\n"
-                              "%11 = contract [b g m i j] %10 %1[b, g, j, d]\n"
-                              "%12 = map [b g m i j] mul(%11, %11)\n"
-                              "%13 = contract [b g m i e] %12 %2\n"
-                              "%14 = map [b g m i e] mul(%13, %6)\n"
-                              "output %14\n";
+static const char meaning[] =
+    "graph seeded f32\naxis b batch\naxis g kv_heads\naxis m members\naxis i n_q\naxis j n_k\naxis d 8\naxis e 8\naxis c 20\n"
+    "%0 = input q [b g m i d]\n"
+    "%1 = input k [b g j d]\n"
+    "%2 = input v [b g j e]\n"
+    "%3 = param sketch.g1 normal [d c]\n"
+    "%4 = param features.w orthogonal [c d]\n"
+    "%5 = param sketch.g2 normal [d c]\n"
+    "%6 = param gain [e]\n"
+    "%7 = contract [b g m i c] %0 %3\n"
+    "%8 = contract [b g m i c] %0 %5\n"
+    "%9 = map [b g m i c] mul(%7, %8)\n"
+    "%10 = contract [b g m i d] %9 %4[c, d]\n"
+    "%11 = contract [b g m i j] %10 %1[b, g, j, d]\n"
+    "%12 = map [b g m i j] mul(%11, %11)\n"
+    "%13 = contract [b g m i e] %12 %2\n"
+    "%14 = map [b g m i e] mul(%13, %6)\n"
+    "output %14\n";
 
 static struct arena *arena;
 static struct graph *graph;
@@ -59,11 +61,13 @@ static void compile(void)
     graph = graph_parse(arena, meaning, d);
     CU_ASSERT_EQUAL(diagnostics_flush(d, stdout, false), 0);
     CU_ASSERT_FATAL(spec && graph && !graph_verify(graph));
-    struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .source = graph, .graph = graph_copy(graph)};
+    struct compilation c = {
+        .spec = spec, .target = target_find("generic"), .diagnostics = d, .source = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
     const struct compilation *const all[] = {&c};
     const struct version version = {.c = &c};
-    const struct emission emission = {.spec = spec, .compilation = all, .compilations = 1, .version = &version, .versions = 1};
+    const struct emission emission = {
+        .spec = spec, .compilation = all, .compilations = 1, .version = &version, .versions = 1};
     emit_source(&emission, NULL, "attnc seeded.yaml", &source);
     emit_header(&emission, "attnc seeded.yaml", &header);
     CU_ASSERT_EQUAL_FATAL(kernel_load("seeded", source.data, header.data, true, &loaded), STATUS_DONE);
@@ -73,8 +77,10 @@ static void test_text(void)
 {
     CU_ASSERT_PTR_NOT_NULL(strstr(header.data, "const float *sketch_g1; /* [8, 20], from a seed: normal */"));
     CU_ASSERT_PTR_NOT_NULL(strstr(header.data, "const float *gain; /* [8] */"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(source.data, "attn_normal_f32(seed, attn_stream(\"sketch.g1\"), 0, 8 * 20, sketch_g1);"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(source.data, "attn_orthogonal_f32(seed, attn_stream(\"features.w\"), 20, 8, features_w, bytes + 1920);"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(source.data, "attn_normal_f32(seed, attn_stream(\"sketch.g1\"), 0, 8 * 20, sketch_g1);"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(
+        source.data, "attn_orthogonal_f32(seed, attn_stream(\"features.w\"), 20, 8, features_w, bytes + 1920);"));
     CU_ASSERT_PTR_NOT_NULL(strstr(source.data, "ATTN_F32, 2, {8, 20}, offsetof(struct seeded_params, sketch_g1), 1}"));
     CU_ASSERT_PTR_NOT_NULL(strstr(source.data, "ATTN_F32, 1, {8}, offsetof(struct seeded_params, gain), 0}"));
 }
@@ -83,7 +89,8 @@ static const float *pointer(const void *params, const char *name)
 {
     const float *made = NULL;
     for (int k = 0; k < loaded.kernel->params; k++)
-        if (strcmp(loaded.kernel->param[k].name, name) == 0) memcpy(&made, (const char *)params + loaded.kernel->param[k].offset, sizeof made);
+        if (strcmp(loaded.kernel->param[k].name, name) == 0)
+            memcpy(&made, (const char *)params + loaded.kernel->param[k].offset, sizeof made);
     return made;
 }
 
@@ -104,7 +111,8 @@ static void test_values(void)
     for (size_t k = bytes; k < bytes + 64; k++) CU_ASSERT_EQUAL(storage[k], 0xa5);
 
     static const char *const names[PARAMS] = {"sketch.g1", "features.w", "sketch.g2", "gain"};
-    static float expected[FEATURES * D], gain[D] = {1, -1, 2, 0.5f, 3, 1, -2, 1}, q[N * D], keys[N * D], v[N * D], out[N * D];
+    static float expected[FEATURES * D], gain[D] = {1, -1, 2, 0.5f, 3, 1, -2, 1}, q[N * D], keys[N * D], v[N * D],
+                                         out[N * D];
     static double data[3 + PARAMS][FEATURES * D], wanted[N * D], work[(D + 1) * D];
     CU_ASSERT_PTR_NULL(pointer(params, "gain"));
     for (int p = 0; p < PARAMS - 1; p++) {
@@ -156,7 +164,9 @@ static void release(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"params_compile", compile}, {"params_text", test_text}, {"params_values", test_values}, {"params_release", release}};
+    static const struct unit_test tests[] = {{"params_compile", compile},
+                                             {"params_text", test_text},
+                                             {"params_values", test_values},
+                                             {"params_release", release}};
     return unit_tests_run("params", tests, sizeof tests / sizeof *tests);
 }

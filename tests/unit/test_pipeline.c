@@ -1,4 +1,5 @@
-/* The driver of the passes: what a pass requires is there when it runs, clean-ups run where they are due, and a pipeline in a wrong order is refused. */
+/* The driver of the passes: what a pass requires is there when it runs, clean-ups run where they are due, and a
+   pipeline in a wrong order is refused. */
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/spec/spec.h"
@@ -36,7 +37,11 @@ static const char *run(struct text *ran)
     struct diagnostics *d = diagnostics_new(arena, "pipeline", spec_text, strlen(spec_text));
     struct spec *spec = spec_read(arena, "pipeline.yaml", spec_text, strlen(spec_text), 0, NULL, d);
     CU_ASSERT_FATAL(spec != NULL);
-    struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .graph = build_graph(arena, spec, d), .linear = true};
+    struct compilation c = {.spec = spec,
+                            .target = target_find("generic"),
+                            .diagnostics = d,
+                            .graph = build_graph(arena, spec, d),
+                            .linear = true};
     if (passes_run_these(row, pass_count, &c, note, ran)) return NULL;
     char *message = NULL;
     size_t length = 0;
@@ -60,7 +65,8 @@ static void clean_ups_run_where_they_are_due(void)
     begin();
     struct text ran = {0};
     CU_ASSERT_PTR_NULL(run(&ran));
-    const char *wanted = "simplify separate simplify differentiate simplify stabilise simplify strength_reduce fold_scale simplify tile lower ";
+    const char *wanted =
+        "simplify separate simplify differentiate simplify stabilise simplify strength_reduce fold_scale simplify tile lower ";
     CU_ASSERT_FATAL(ran.data != NULL);
     CU_ASSERT_NSTRING_EQUAL(ran.data, wanted, strlen(wanted));
     text_free(&ran);
@@ -96,7 +102,8 @@ static void result_is_checked(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"pipeline/clean_up", clean_ups_run_where_they_are_due}, {"pipeline/order", order_is_checked}, {"pipeline/result", result_is_checked}};
+    static const struct unit_test tests[] = {{"pipeline/clean_up", clean_ups_run_where_they_are_due},
+                                             {"pipeline/order", order_is_checked},
+                                             {"pipeline/result", result_is_checked}};
     return unit_tests_run("pipeline", tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,5 @@
-/* Parameters from a seed: known answers of Philox, the distribution and the very bits of normal values, orthogonal random features. */
+/* Parameters from a seed: known answers of Philox, the distribution and the very bits of normal values, orthogonal
+   random features. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -13,8 +14,12 @@ static void test_philox(void)
         uint32_t counter[4], key[2], out[4];
     } known[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         uint32_t out[4];
@@ -73,7 +78,8 @@ static void test_pieces(void)
     attn_normal_f32(5, 9, 0, VALUES, rounded);
     for (int k = 0; k < VALUES; k++) CU_ASSERT(rounded[k] == (float)whole[k]);
     for (int size = 1; size < 12; size++) {
-        for (int at = 0; at < VALUES; at += size) attn_normal_f64(5, 9, (uint64_t)at, at + size < VALUES ? size : VALUES - at, piece + at);
+        for (int at = 0; at < VALUES; at += size)
+            attn_normal_f64(5, 9, (uint64_t)at, at + size < VALUES ? size : VALUES - at, piece + at);
         CU_ASSERT_EQUAL(memcmp(whole, piece, sizeof whole), 0);
     }
     const uint64_t other[][2] = {{6, 9}, {5, 10}, {5 + (UINT64_C(1) << 32), 9}, {5, 9 + (UINT64_C(1) << 32)}};
@@ -96,9 +102,11 @@ static void test_transform(void)
         const uint32_t counter[4] = {pair, 0, 4, 0}, key[2] = {3, 0};
         uint32_t bits[4];
         attn_philox(counter, key, bits);
-        double u = (double)((uint64_t)bits[1] << 32 | bits[0]) * 0x1p-64, angle = 6.283185307179586 * ((double)((uint64_t)bits[3] << 32 | bits[2]) * 0x1p-64);
+        double u = (double)((uint64_t)bits[1] << 32 | bits[0]) * 0x1p-64,
+               angle = 6.283185307179586 * ((double)((uint64_t)bits[3] << 32 | bits[2]) * 0x1p-64);
         double radius = sqrt(-2 * log(u));
-        CU_ASSERT(fabs(x[2 * pair] - radius * cos(angle)) < 1e-13 && fabs(x[2 * pair + 1] - radius * sin(angle)) < 1e-13);
+        CU_ASSERT(fabs(x[2 * pair] - radius * cos(angle)) < 1e-13 &&
+                  fabs(x[2 * pair + 1] - radius * sin(angle)) < 1e-13);
     }
 }
 
@@ -112,7 +120,10 @@ static void test_golden(void)
     } known[] = {
         {"sketch.g1", 0, 0, {0x1.a3edb3229421ep-5, 0x1.700db422bc288p+0, 0x1.2f3c53a922739p-4}},
         {"sketch.0.g1", 1, 1, {-0x1.58ec8a619f0cap-1, 0x1.f2d088f8f35fdp-2, 0x1.c40aab22c29abp-2}},
-        {"sketch.0.g2", UINT64_C(0xFEDCBA9876543210), 0, {0x1.16c6c09fa2ed7p-4, -0x1.66ac823be59bap-2, 0x1.d60142f0fc8f1p-1}},
+        {"sketch.0.g2",
+         UINT64_C(0xFEDCBA9876543210),
+         0,
+         {0x1.16c6c09fa2ed7p-4, -0x1.66ac823be59bap-2, 0x1.d60142f0fc8f1p-1}},
         {"features.w", 1, ATTN_NORMS, {-0x1.dfccd5a49cf34p-1, -0x1.2b4c4a013e6f7p+0, -0x1.a30f52e1fc9p-3}},
     };
     for (size_t t = 0; t < sizeof known / sizeof *known; t++) {
@@ -188,7 +199,8 @@ static void check_orthogonal(int64_t rows, int64_t columns)
 
 static void test_orthogonal(void)
 {
-    static const int64_t shape[][2] = {{1, 1}, {3, 1}, {1, 7}, {7, 7}, {20, 7}, {64, 64}, {150, 64}, {30, 128}, {128, 128}};
+    static const int64_t shape[][2] = {{1, 1},   {3, 1},    {1, 7},    {7, 7},    {20, 7},
+                                       {64, 64}, {150, 64}, {30, 128}, {128, 128}};
     for (size_t k = 0; k < sizeof shape / sizeof *shape; k++) check_orthogonal(shape[k][0], shape[k][1]);
 }
 
@@ -205,13 +217,15 @@ static void test_directions(void)
             square[k] += out[k] * out[k] / n;
         }
     }
-    for (int k = 0; k < SIZE * SIZE; k++) CU_ASSERT(fabs(mean[k]) < 5 / sqrt(n) && fabs(square[k] - 1) < 5 * sqrt(2 / n));
+    for (int k = 0; k < SIZE * SIZE; k++)
+        CU_ASSERT(fabs(mean[k]) < 5 / sqrt(n) && fabs(square[k] - 1) < 5 * sqrt(2 / n));
 }
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"random_philox", test_philox},         {"random_stream", test_stream},        {"random_moments", test_moments},
-                                             {"random_pieces", test_pieces},         {"random_transform", test_transform},  {"random_golden", test_golden},
-                                             {"random_orthogonal", test_orthogonal}, {"random_directions", test_directions}};
+    static const struct unit_test tests[] = {
+        {"random_philox", test_philox},         {"random_stream", test_stream},        {"random_moments", test_moments},
+        {"random_pieces", test_pieces},         {"random_transform", test_transform},  {"random_golden", test_golden},
+        {"random_orthogonal", test_orthogonal}, {"random_directions", test_directions}};
     return unit_tests_run("random", tests, sizeof tests / sizeof *tests);
 }

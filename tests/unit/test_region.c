@@ -72,8 +72,9 @@ static const struct expr *random_region(struct module *m, int depth)
     if (turn < 6) return expr_make(m, EXPR_OR, random_region(m, depth - 1), random_region(m, depth - 1), NULL);
     if (turn == 6) return expr_make(m, EXPR_NOT, random_region(m, depth - 1), NULL, NULL);
     int64_t block = below(9) + 1;
-    const struct expr *blocks = expr_make(m, EXPR_ADD, block_of(m, expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, J), expr_int(m, 1), NULL), block),
-                                          expr_int(m, 1), NULL);
+    const struct expr *blocks = expr_make(
+        m, EXPR_ADD, block_of(m, expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, J), expr_int(m, 1), NULL), block),
+        expr_int(m, 1), NULL);
     if (turn == 7)
         return expr_drawn(m, block_of(m, position(m), block), block_of(m, expr_leaf(m, EXPR_INDEX, J), block), blocks,
                           (struct draw){.count = below(4) + 1, .seed = (uint64_t)below(100), .upto = below(2)});
@@ -102,7 +103,8 @@ static bool in_ranges(const struct ranges *r, const struct environment *env, int
 
 static const char *wrong_at(const struct expr *region, const struct ranges *reach, const struct ranges *whole)
 {
-    int64_t size[AXES] = {below(LONGEST) + 1, below(LONGEST) + 1}, lo[AXES] = {below(size[I]), 0}, hi[AXES] = {0, size[J]}, index[AXES];
+    int64_t size[AXES] = {below(LONGEST) + 1, below(LONGEST) + 1}, lo[AXES] = {below(size[I]), 0},
+            hi[AXES] = {0, size[J]}, index[AXES];
     hi[I] = lo[I] + 1 + below(size[I] - lo[I]);
     const struct environment env = {.index = index, .size = size, .lo = lo, .hi = hi};
     for (int64_t j = 0; j < size[J]; j++) {
@@ -148,7 +150,8 @@ static void test_sound(void)
 
 struct case_of {
     const char *mask;
-    int64_t n_q, n_k, max, tested; /* keys a query visits on average, at most; of these, how many in tiles that are tested */
+    int64_t n_q, n_k, max,
+        tested; /* keys a query visits on average, at most; of these, how many in tiles that are tested */
 };
 
 /* Windows are widened by a tile of queries; a query that sees everything makes its whole tile do so. */
@@ -160,7 +163,8 @@ static const struct case_of cases[] = {
     {"window: {left: 128, right: 128, dilation: 4}", 4096, 4096, 256 + 64, 256 + 64},
     {"window: {left: 128, right: 128, dilation: 4}", 4093, 4099, 256 + 64, 256 + 64},
     {"window: {left: 40, right: 40, dilation: 7}", 4096, 4096, 80 + 64, 80 + 64},
-    {"any: [{window: {left: 128, right: 128, dilation: 4}}, {global: {count: 1}}]", 4096, 4096, 256 + 64 + 1 + 64, 256 + 64 + 1 + 64},
+    {"any: [{window: {left: 128, right: 128, dilation: 4}}, {global: {count: 1}}]", 4096, 4096, 256 + 64 + 1 + 64,
+     256 + 64 + 1 + 64},
     {"expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"", 4096, 4096, 128 + 128 + 8, 128 + 128 + 8},
     {"expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"", 4000, 4096, 128 + 134 + 8, 128 + 134 + 8},
     {"expr: \"(i - j) % 4 == 0\"", 4096, 4096, 1024, 0},
@@ -177,13 +181,17 @@ static const struct case_of cases[] = {
     {"any: [causal, {prefix: {length: 100}}]", 4096, 4096, 2048 + 66, 160},
     {"all: [causal, {any: [{window: {left: 512}}, {prefix: {length: 4}}]}]", 4096, 4096, 512 + 68, 330},
     {"any: [{window: {left: 128, right: 128}}, {global: {count: 1}}]", 4096, 4096, 256 + 65 + 64, 256 + 65 + 64},
-    {"any: [{window: {left: 128, right: 128}}, {global: {tokens: [7, 1000, 2000, 2001]}}]", 4096, 4096, 320 + 4 + 192, 320 + 4 + 192},
+    {"any: [{window: {left: 128, right: 128}}, {global: {tokens: [7, 1000, 2000, 2001]}}]", 4096, 4096, 320 + 4 + 192,
+     320 + 4 + 192},
     {"global: {count: 64}", 4096, 4096, 64 + 64, 0},
     {"random: {block: 64, count: 3}", 4096, 4096, 192, 0},
     {"random: {block: 64, count: 3, causal: true}", 4096, 4096, 192, 0},
-    {"any: [{block_window: {block: 64, left: 1, right: 1}}, {global: {count: 128}}, {random: {block: 64, count: 3}}]", 4096, 4096, 192 + 256 + 192, 0},
-    {"any: [{block_window: {block: 64, left: 1, right: 1}}, {global: {count: 128}}, {random: {block: 64, count: 3}}]", 16384, 16384, 192 + 256 + 192, 0},
-    {"any: [{block_window: {block: 64, left: 1, right: 1}}, {global: {count: 128}}, {random: {block: 64, count: 3}}]", 4096, 4100, 2 * 640, 2 * 640},
+    {"any: [{block_window: {block: 64, left: 1, right: 1}}, {global: {count: 128}}, {random: {block: 64, count: 3}}]",
+     4096, 4096, 192 + 256 + 192, 0},
+    {"any: [{block_window: {block: 64, left: 1, right: 1}}, {global: {count: 128}}, {random: {block: 64, count: 3}}]",
+     16384, 16384, 192 + 256 + 192, 0},
+    {"any: [{block_window: {block: 64, left: 1, right: 1}}, {global: {count: 128}}, {random: {block: 64, count: 3}}]",
+     4096, 4100, 2 * 640, 2 * 640},
     {"random: {block: 16, count: 3}", 4096, 4096, 48, 0},
     {"not: {window: {left: 2048, right: 2048}}", 4096, 4096, 1024 + 64, 160},
     {"all: [causal, {not: {window: {left: 5}}}]", 4096, 4096, 2048 + 64, 200},
@@ -195,11 +203,15 @@ static void test_visits(void)
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         const struct case_of *k = &cases[n];
         struct arena *arena = arena_new();
-        const char *text = arena_printf(arena, "similarity: softmax\nshape: {head_dim: 16}\nschedule: {tile_k: 144}\nmask: %s%s%s\n",
-                                        strchr(k->mask, ':') ? "{" : "", k->mask, strchr(k->mask, ':') ? "}" : "");
+        const char *text = arena_printf(
+            arena, "similarity: softmax\nshape: {head_dim: 16}\nschedule: {tile_k: 144}\nmask: %s%s%s\n",
+            strchr(k->mask, ':') ? "{" : "", k->mask, strchr(k->mask, ':') ? "}" : "");
         struct diagnostics *d = diagnostics_new(arena, "visits", text, strlen(text));
         const struct spec *spec = spec_read(arena, "visits.yaml", text, strlen(text), 0, NULL, d);
-        struct compilation c = {.spec = spec, .schedule = spec ? spec->schedule : NULL, .target = target_find("x86-64-v3"), .diagnostics = d};
+        struct compilation c = {.spec = spec,
+                                .schedule = spec ? spec->schedule : NULL,
+                                .target = target_find("x86-64-v3"),
+                                .diagnostics = d};
         c.source = c.graph = spec ? build_graph(arena, spec, d) : NULL;
         struct visits seen = {0, 0, 0};
         bool made = c.graph && passes_run(&c, NULL, NULL);
@@ -210,9 +222,11 @@ static void test_visits(void)
         if (made) count_visits(c.loops, &size, NULL, &counted);
         CU_ASSERT_TRUE(counted.exact);
         CU_ASSERT_EQUAL((int64_t)counted.pairs, seen.points);
-        if ((int64_t)counted.pairs != seen.points) printf("# %s: %lld pairs, counted as %.0f\n", k->mask, (long long)seen.points, counted.pairs);
+        if ((int64_t)counted.pairs != seen.points)
+            printf("# %s: %lld pairs, counted as %.0f\n", k->mask, (long long)seen.points, counted.pairs);
         if (seen.points > k->max * k->n_q || seen.tested > k->tested * k->n_q) {
-            printf("# %s: %lld keys a query, %lld tested\n", k->mask, (long long)(seen.points / k->n_q), (long long)(seen.tested / k->n_q));
+            printf("# %s: %lld keys a query, %lld tested\n", k->mask, (long long)(seen.points / k->n_q),
+                   (long long)(seen.tested / k->n_q));
             CU_FAIL("more is visited");
         }
         diagnostics_flush(d, stdout, false);
@@ -253,7 +267,8 @@ static void test_draw(void)
 {
     for (int n = 0; n < 300; n++) {
         struct draw draw = {.count = below(n % 5 ? 7 : 90) + 1, .seed = (uint64_t)below(5), .upto = below(2)};
-        struct attn_draw lists = {.seed = draw.seed, .count = draw.count, .upto = draw.upto, .among = below(100), .first = below(30) - 10};
+        struct attn_draw lists = {
+            .seed = draw.seed, .count = draw.count, .upto = draw.upto, .among = below(100), .first = below(30) - 10};
         lists.last = lists.first + below(5);
         lists.list = attn_alloc((size_t)((lists.last - lists.first + 1) * (draw.count + 1)) * sizeof *lists.list);
         CU_ASSERT_PTR_NOT_NULL_FATAL(lists.list);
@@ -267,11 +282,13 @@ static void test_draw(void)
             CU_ASSERT_EQUAL(found, among < 0 ? 0 : among < draw.count ? among : draw.count);
         }
         CU_ASSERT_EQUAL(attn_drawn(&lists, lists.last + 1, 0), 0);
-        struct attn_range *range = attn_alloc((size_t)((lists.last - lists.first + 1) * draw.count + 1) * sizeof *range);
+        struct attn_range *range = attn_alloc((size_t)((lists.last - lists.first + 1) * draw.count + 1) *
+                                              sizeof *range);
         CU_ASSERT_PTR_NOT_NULL_FATAL(range);
         int64_t block = below(5) + 1, from = below(60) - 10, to = below(400);
         for (int every = 0; every < 2; every++) {
-            int64_t count = attn_union(range, attn_drawn_ranges(&lists, block, from, to, every, range), INT64_MIN, INT64_MAX);
+            int64_t count = attn_union(range, attn_drawn_ranges(&lists, block, from, to, every, range), INT64_MIN,
+                                       INT64_MAX);
             for (int64_t x = 0; x < 500; x++) {
                 bool some = false, all = true;
                 for (int64_t a = lists.first; a <= lists.last; a++) {
@@ -305,7 +322,9 @@ static void test_draw(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"region/sound", test_sound}, {"region/visits", test_visits}, {"region/union", test_union}, {"region/draw", test_draw}};
+    static const struct unit_test tests[] = {{"region/sound", test_sound},
+                                             {"region/visits", test_visits},
+                                             {"region/union", test_union},
+                                             {"region/draw", test_draw}};
     return unit_tests_run("region", tests, sizeof tests / sizeof *tests);
 }

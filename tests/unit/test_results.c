@@ -19,7 +19,8 @@ static struct tune_gain gain_of(int n)
         a = b, b = rest;
         if (b == 0 && a > 1) a = n, b = ++step;
     }
-    for (int k = 0, at = 0; k < n; k++, at = (at + step) % n) sample[k] = (struct tune_sample){(at + 1) * 0.25, n * 0.25};
+    for (int k = 0, at = 0; k < n; k++, at = (at + step) % n)
+        sample[k] = (struct tune_sample){(at + 1) * 0.25, n * 0.25};
     const struct tune_gain gain = tune_gain(&(struct tune_result){.samples = n, .sample = sample});
     free(sample);
     return gain;
@@ -30,7 +31,8 @@ static void test_gain(void)
     /* Bounds of a table of the sign test at 95%. */
     static const struct {
         int n, low;
-    } bounds[] = {{1, 1}, {5, 1}, {6, 1}, {8, 1}, {9, 2}, {11, 2}, {12, 3}, {15, 4}, {20, 6}, {25, 8}, {50, 18}, {100, 40}, {2000, 956}};
+    } bounds[] = {{1, 1},  {5, 1},  {6, 1},  {8, 1},   {9, 2},    {11, 2},    {12, 3},
+                  {15, 4}, {20, 6}, {25, 8}, {50, 18}, {100, 40}, {2000, 956}};
     for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
         const int n = bounds[k].n, low = bounds[k].low;
         const struct tune_gain g = gain_of(n);
@@ -56,7 +58,8 @@ static struct tune_trial trial_of(int k, enum tune_status status, double ratio, 
     static int next;
     struct tune_sample *s = sample[next++ % 20];
     for (int j = 0; j < 3; j++) s[j] = (struct tune_sample){2 * (ratio + (j - 1) * spread), 2};
-    return (struct tune_trial){.id = 100 + k, .begun = 1e9 + k, .point = point_at(k), .result = {.status = status, .samples = 3, .sample = s}};
+    return (struct tune_trial){
+        .id = 100 + k, .begun = 1e9 + k, .point = point_at(k), .result = {.status = status, .samples = 3, .sample = s}};
 }
 
 static void test_best(void)
@@ -67,8 +70,9 @@ static void test_best(void)
         trial_of(2, TUNE_MEASURED, 0.7, 0.31),  /* fast in the middle, but not beyond noise */
         trial_of(3, TUNE_MEASURED, 0.6, 0.01),  /* luck: corrected below */
         trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* crashed when it was repeated */
-        trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05), trial_of(3, TUNE_MEASURED, 0.85, 0.01),
-        trial_of(5, TUNE_CRASHED, 0.5, 0.01),   trial_of(6, TUNE_RUNNING, 2, 0.1), /* says nothing yet */
+        trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05),
+        trial_of(3, TUNE_MEASURED, 0.85, 0.01), trial_of(5, TUNE_CRASHED, 0.5, 0.01),
+        trial_of(6, TUNE_RUNNING, 2, 0.1), /* says nothing yet */
     };
     struct tune_run run = {.trials = 10, .trial = trial, .experiment = experiment_of(1)};
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[5]);
@@ -129,10 +133,20 @@ static void make_told(void)
     told_trial[2].result.samples = 0;
     strcpy(told_trial[2].result.why, "signal 11, \"\xC3");
     told_trial[3] = trial_of(8, TUNE_MEASURED, 1, 0.25);
-    told_runs[0] = (struct tune_run){
-        .id = 7, .begun = 1e9, .strategy = "random", .seed = UINT64_MAX, .experiment = experiment_of(4096), .trials = 3, .trial = told_trial};
-    told_runs[1] = (struct tune_run){
-        .id = 8, .begun = 1e9, .strategy = "pipe:a, b", .seed = 1, .experiment = experiment_of(8192), .trials = 1, .trial = told_trial + 3};
+    told_runs[0] = (struct tune_run){.id = 7,
+                                     .begun = 1e9,
+                                     .strategy = "random",
+                                     .seed = UINT64_MAX,
+                                     .experiment = experiment_of(4096),
+                                     .trials = 3,
+                                     .trial = told_trial};
+    told_runs[1] = (struct tune_run){.id = 8,
+                                     .begun = 1e9,
+                                     .strategy = "pipe:a, b",
+                                     .seed = 1,
+                                     .experiment = experiment_of(8192),
+                                     .trials = 1,
+                                     .trial = told_trial + 3};
     told_runs[1].experiment.space.knob[0].name = "unroll";
     told_trial[3].same_as = 101;
 }
@@ -164,10 +178,14 @@ static void test_export(void)
     static const char wanted[] =
         "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,samples,seconds,ratio,"
         "ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,knob_tile_q,knob_tile_k,knob_unroll\r\n"
-        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,,,64,-1,\r\n"
-        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,103,1000000003.000,measured,,3,1.5,0.75,0.625,0.875,2e+09,,,,,16,96,\r\n"
-        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,106,1000000006.000,crashed,\"signal 11, \"\"?\",0,,,,,,,,,,16,288,\r\n"
-        "8," BEFORE "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,101,,288,256\r\n";
+        "7," BEFORE
+        "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,,,64,-1,\r\n"
+        "7," BEFORE
+        "4096,2,random,18446744073709551615,1000000000.000,103,1000000003.000,measured,,3,1.5,0.75,0.625,0.875,2e+09,,,,,16,96,\r\n"
+        "7," BEFORE
+        "4096,2,random,18446744073709551615,1000000000.000,106,1000000006.000,crashed,\"signal 11, \"\"?\",0,,,,,,,,,,16,288,\r\n"
+        "8," BEFORE
+        "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,101,,288,256\r\n";
     CU_ASSERT_STRING_EQUAL(text, wanted);
     if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
     free(text);
@@ -180,19 +198,24 @@ static void test_export(void)
     const char *seed, *name, *why, *target, *knob;
     double length, by_default, value, schedule, ratio, low, work, seconds;
     json_t *none, *samples;
-    CU_ASSERT_EQUAL(json_unpack_ex(top, &error, 0, "{s:[{s:s, s:{s:s}, s:s, s:{s:F}, s:[{s:s, s:F, s:[F]}], s:i}]}", "runs", "seed", &seed, "spec", "name",
-                                   &name, "target", &target, "shape", "length", &length, "space", "name", &knob, "usual", &by_default, "values", &value, "best",
+    CU_ASSERT_EQUAL(json_unpack_ex(top, &error, 0, "{s:[{s:s, s:{s:s}, s:s, s:{s:F}, s:[{s:s, s:F, s:[F]}], s:i}]}",
+                                   "runs", "seed", &seed, "spec", "name", &name, "target", &target, "shape", "length",
+                                   &length, "space", "name", &knob, "usual", &by_default, "values", &value, "best",
                                    &(int){0}),
                     0);
-    CU_ASSERT(strcmp(seed, "18446744073709551615") == 0 && strcmp(name, "softmax") == 0 && strcmp(target, "x86-64-v4") == 0 && length == 4096);
+    CU_ASSERT(strcmp(seed, "18446744073709551615") == 0 && strcmp(name, "softmax") == 0 &&
+              strcmp(target, "x86-64-v4") == 0 && length == 4096);
     CU_ASSERT(strcmp(knob, "tile_q") == 0 && by_default == 64 && value == 16);
     json_t *trials = json_object_get(json_array_get(json_object_get(top, "runs"), 0), "trials");
     CU_ASSERT_EQUAL(json_array_size(trials), 3);
-    CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 1), "{s:{s:F}, s:F, s:F, s:F, s:o, s:o}", "schedule", "tile_k", &schedule, "ratio", &ratio, "ratio_low",
-                                &low, "work_flops", &work, "bytes", &none, "samples", &samples),
+    CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 1), "{s:{s:F}, s:F, s:F, s:F, s:o, s:o}", "schedule", "tile_k",
+                                &schedule, "ratio", &ratio, "ratio_low", &low, "work_flops", &work, "bytes", &none,
+                                "samples", &samples),
                     0);
-    CU_ASSERT(schedule == 96 && ratio == 0.75 && low == 0.625 && work == 2e9 && json_is_null(none) && json_array_size(samples) == 3);
-    CU_ASSERT(json_unpack(json_array_get(samples, 2), "{s:F, s:F}", "seconds", &seconds, "usual", &by_default) == 0 && seconds == 1.75 && by_default == 2);
+    CU_ASSERT(schedule == 96 && ratio == 0.75 && low == 0.625 && work == 2e9 && json_is_null(none) &&
+              json_array_size(samples) == 3);
+    CU_ASSERT(json_unpack(json_array_get(samples, 2), "{s:F, s:F}", "seconds", &seconds, "usual", &by_default) == 0 &&
+              seconds == 1.75 && by_default == 2);
     CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 2), "{s:s, s:o}", "why", &why, "ratio", &none), 0);
     CU_ASSERT(strcmp(why, "signal 11, \"?") == 0 && json_is_null(none));
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_array_get(json_object_get(top, "runs"), 0), "best")), 103);
@@ -204,6 +227,7 @@ static void test_export(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"tune_gain", test_gain}, {"tune_best", test_best}, {"tune_query", test_query}, {"tune_export", test_export}};
+    static const struct unit_test tests[] = {
+        {"tune_gain", test_gain}, {"tune_best", test_best}, {"tune_query", test_query}, {"tune_export", test_export}};
     return scratch_run("results", tests, sizeof tests / sizeof *tests);
 }

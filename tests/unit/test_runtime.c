@@ -84,8 +84,9 @@ static void test_read_versions(void)
 
 static void test_read_conversions(void)
 {
-    const unsigned char half[] = {0x00, 0x3c, 0x00, 0xc0, 0x01, 0x00, 0xff, 0x7b, 0x00, 0x7c, 0x01, 0x7e}, big4[] = {0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0},
-                        big8[] = {0x3f, 0xf8, 0, 0, 0, 0, 0, 0}, big2[] = {0x3c, 0x00};
+    const unsigned char half[] = {0x00, 0x3c, 0x00, 0xc0, 0x01, 0x00, 0xff, 0x7b, 0x00, 0x7c, 0x01, 0x7e},
+                        big4[] = {0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0}, big8[] = {0x3f, 0xf8, 0, 0, 0, 0, 0, 0},
+                        big2[] = {0x3c, 0x00};
     put_npy(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (6,)}", half, sizeof half);
     CU_ASSERT_EQUAL_FATAL(get(ATTN_F32), 0);
     const float *f = array.data;
@@ -109,9 +110,24 @@ static void test_read_conversions(void)
 /* Rounding to 16 bits, to nearest even and only once. */
 static void test_read_narrowing(void)
 {
-    const double from[] = {
-        1,      -1,  1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11, 65519.999, 65520, 1e300, 0x1p-24, 0x1p-25, 0x1.8p-25, 0x1p-26, -0.0,
-        5e-324, NAN, -INFINITY,   0x1.ffcp-15,           0x1.ffep-15};
+    const double from[] = {1,
+                           -1,
+                           1 + 0x1p-11,
+                           1 + 0x1p-11 + 0x1p-40,
+                           1 + 3 * 0x1p-11,
+                           65519.999,
+                           65520,
+                           1e300,
+                           0x1p-24,
+                           0x1p-25,
+                           0x1.8p-25,
+                           0x1p-26,
+                           -0.0,
+                           5e-324,
+                           NAN,
+                           -INFINITY,
+                           0x1.ffcp-15,
+                           0x1.ffep-15};
     const uint16_t half[] = {0x3c00, 0xbc00, 0x3c00, 0x3c01, 0x3c02, 0x7bff, 0x7c00, 0x7c00, 0x0001,
                              0x0000, 0x0001, 0x0000, 0x8000, 0x0000, 0x7e00, 0xfc00, 0x0400, 0x0400};
     put_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (18,)}", from, sizeof from);
@@ -145,8 +161,10 @@ static void test_half(void)
         if (!isnan(bf16)) wrong += attn_bf16(bf16) != bits;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT(attn_f16_value(0x3c01) == 1 + 0x1p-10 && attn_f16_value(0x8001) == -0x1p-24 && attn_f16_value(0x7bff) == 65504);
-    CU_ASSERT(attn_bf16_value(0x3f81) == 1 + 0x1p-7 && attn_bf16_value(0x0001) == 0x1p-133 && attn_bf16_value(0xff80) == -INFINITY);
+    CU_ASSERT(attn_f16_value(0x3c01) == 1 + 0x1p-10 && attn_f16_value(0x8001) == -0x1p-24 &&
+              attn_f16_value(0x7bff) == 65504);
+    CU_ASSERT(attn_bf16_value(0x3f81) == 1 + 0x1p-7 && attn_bf16_value(0x0001) == 0x1p-133 &&
+              attn_bf16_value(0xff80) == -INFINITY);
 }
 
 static void test_read_integers(void)
@@ -156,7 +174,8 @@ static void test_read_integers(void)
     const int16_t two[] = {-7, 100};
     const int32_t four[] = {-7, 100};
     const int64_t eight[] = {-7, 100};
-    const unsigned char big4[] = {255, 255, 255, 249, 0, 0, 0, 100}, big8[] = {255, 255, 255, 255, 255, 255, 255, 249, 0, 0, 0, 0, 0, 0, 0, 100};
+    const unsigned char big4[] = {255, 255, 255, 249, 0, 0, 0, 100},
+                        big8[] = {255, 255, 255, 255, 255, 255, 255, 249, 0, 0, 0, 0, 0, 0, 0, 100};
     const void *const data[] = {byte, two, four, eight, big4, big8};
     const size_t size[] = {1, 2, 4, 8, 4, 8};
     for (int k = 0; k < 6; k++) {
@@ -220,7 +239,8 @@ static void test_read_malformed(void)
     expect_bad(ATTN_F32, "truncated: it has 16 bytes of data, its shape and dtype need 24");
     put_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", data, sizeof data);
     expect_bad(ATTN_F32, "4 bytes after the end");
-    expect_bad_header("{'descr': '<c16', 'fortran_order': False, 'shape': ()}", "has dtype <c16; expected a float (f2, f4, f8)");
+    expect_bad_header("{'descr': '<c16', 'fortran_order': False, 'shape': ()}",
+                      "has dtype <c16; expected a float (f2, f4, f8)");
     expect_bad_header("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", "has dtype |b1");
     expect_bad_header("{'descr': '|O', 'fortran_order': False, 'shape': ()}", "has dtype |O");
     expect_bad_header("{'descr': '', 'fortran_order': False, 'shape': ()}", "has dtype ");
@@ -266,7 +286,8 @@ static void test_write_round_trips(void)
     float f[6] = {1, -2, 3, NAN, INFINITY, 0};
     double d[6] = {1, -2, 1e300, 0.1, 5e-324, 0};
     int32_t i[6] = {1, -2, INT32_MAX, INT32_MIN, 0, 7};
-    uint16_t h[6] = {0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00, 0x8000}, b[6] = {0x3f80, 0xc000, 0x0001, 0x7f7f, 0x7f80, 0x8000};
+    uint16_t h[6] = {0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00, 0x8000},
+             b[6] = {0x3f80, 0xc000, 0x0001, 0x7f7f, 0x7f80, 0x8000};
     const struct {
         enum attn_dtype dtype;
         void *data;
@@ -287,7 +308,8 @@ static void test_write_round_trips(void)
             CU_ASSERT_EQUAL(memcmp(array.data, row[k].data, 6 * row[k].size), 0);
             attn_array_free(&array);
         }
-    struct attn_array scalar = {.dtype = ATTN_F64, .data = d}, empty = {.dtype = ATTN_F32, .rank = 2, .shape = {0, 4}, .data = f};
+    struct attn_array scalar = {.dtype = ATTN_F64, .data = d},
+                      empty = {.dtype = ATTN_F32, .rank = 2, .shape = {0, 4}, .data = f};
     CU_ASSERT_EQUAL(attn_npy_write(path, &scalar, message, sizeof message), 0);
     CU_ASSERT_EQUAL(get(ATTN_F64), 0);
     CU_ASSERT(array.rank == 0 && *(const double *)array.data == 1);
@@ -403,7 +425,8 @@ static void test_kernel_description(void)
 {
     CU_ASSERT(attn_dtype_size(ATTN_F32) == 4 && attn_dtype_size(ATTN_BF16) == 2 && attn_dtype_size(ATTN_F16) == 2);
     CU_ASSERT(attn_dtype_size(ATTN_F64) == 8 && attn_dtype_size(ATTN_I32) == 4);
-    const struct attn_param a = {.rank = 4, .shape = {ATTN_BATCH, ATTN_HEADS, ATTN_KV_HEADS, ATTN_N_Q}}, b = {.rank = 2, .shape = {ATTN_N_K, 5}};
+    const struct attn_param a = {.rank = 4, .shape = {ATTN_BATCH, ATTN_HEADS, ATTN_KV_HEADS, ATTN_N_Q}},
+                            b = {.rank = 2, .shape = {ATTN_N_K, 5}};
     struct attn_problem p = by_default();
     int64_t shape[4];
     attn_param_shape(&a, &p, shape);
@@ -446,9 +469,11 @@ int main(void)
     snprintf(path, sizeof path, "%s/array.npy", folder);
 #define TEST(name) {#name, test_##name}
     static const struct unit_test tests[] = {
-        TEST(read_versions),  TEST(read_conversions),   TEST(read_narrowing),    TEST(read_integers),   TEST(read_empty_and_scalar),
-        TEST(read_malformed), TEST(read_io_errors),     TEST(write_round_trips), TEST(write_errors),    TEST(problem_strides),
-        TEST(problem_sizes),  TEST(kernel_description), TEST(memory_and_time),   TEST(error_sentences), TEST(half)};
+        TEST(read_versions),   TEST(read_conversions),      TEST(read_narrowing),
+        TEST(read_integers),   TEST(read_empty_and_scalar), TEST(read_malformed),
+        TEST(read_io_errors),  TEST(write_round_trips),     TEST(write_errors),
+        TEST(problem_strides), TEST(problem_sizes),         TEST(kernel_description),
+        TEST(memory_and_time), TEST(error_sentences),       TEST(half)};
     int result = unit_tests_run("runtime", tests, sizeof tests / sizeof *tests);
     unlink(path);
     if (rmdir(folder) != 0) { /* a temporary file was left */

@@ -1,4 +1,5 @@
-/* Strategies of the search for schedules: the order and the number of what they ask for, and how near they come to the best of landscapes that are known. */
+/* Strategies of the search for schedules: the order and the number of what they ask for, and how near they come to the
+   best of landscapes that are known. */
 #include "compiler/schedule/schedule.h"
 #include "search_landscape.h"
 #include "suite.h"
@@ -34,7 +35,8 @@ struct asked {
 };
 
 /* With answers of the landscape; `broken` points crash whatever they are. */
-static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken, struct asked *a)
+static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken,
+                    struct asked *a)
 {
     struct search *s = search_open(name, request, &options);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
@@ -58,7 +60,11 @@ static void ask_all(const struct landscape *l, const char *name, const struct se
 
 static struct search_request request_of(const struct landscape *l, uint64_t seed, int64_t trials)
 {
-    return (struct search_request){.space = &l->space, .seed = seed, .trials = trials, .expected = landscape_expects, .user = (void *)(uintptr_t)l};
+    return (struct search_request){.space = &l->space,
+                                   .seed = seed,
+                                   .trials = trials,
+                                   .expected = landscape_expects,
+                                   .user = (void *)(uintptr_t)l};
 }
 
 static bool same(const struct asked *a, const struct asked *b)
@@ -74,8 +80,10 @@ static void expect_proper(const struct tune_space *space, const struct asked *a,
     const struct tune_point by_default = point_default(space);
     int wrong = 0, repeated = 0;
     for (int k = 0; k < a->count; k++) {
-        wrong += a->number[k] < 0 || a->number[k] >= space_points(space) || a->number[k] == point_number(space, &by_default) || a->samples[k] < 1;
-        for (int j = 0; j < k; j++) repeated += a->number[j] == a->number[k] && (!again || a->samples[j] >= a->samples[k]);
+        wrong += a->number[k] < 0 || a->number[k] >= space_points(space) ||
+                 a->number[k] == point_number(space, &by_default) || a->samples[k] < 1;
+        for (int j = 0; j < k; j++)
+            repeated += a->number[j] == a->number[k] && (!again || a->samples[j] >= a->samples[k]);
     }
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(repeated, 0);
@@ -164,17 +172,18 @@ static void test_limits(void)
 /* More trials than points, and none to speak of. */
 static void test_small_spaces(void)
 {
-    static const struct landscape small[] = {{"one", {1, {{.name = "tile_q", .values = 1, .value = {64}}}}, valley, valley_expected, 0.02},
-                                             {"two", {1, {{.name = "pack", .values = 2, .default_at = 1, .value = {0, 1}}}}, valley, valley_expected, 0.02},
-                                             {"none", {0}, valley, valley_expected, 0.02},
-                                             {"six",
-                                              {3,
-                                               {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
-                                                {.name = "tile_k", .values = 1, .value = {64}},
-                                                {.name = "pack", .values = 2, .value = {0, 1}}}},
-                                              valley,
-                                              valley_expected,
-                                              0.02}};
+    static const struct landscape small[] = {
+        {"one", {1, {{.name = "tile_q", .values = 1, .value = {64}}}}, valley, valley_expected, 0.02},
+        {"two", {1, {{.name = "pack", .values = 2, .default_at = 1, .value = {0, 1}}}}, valley, valley_expected, 0.02},
+        {"none", {0}, valley, valley_expected, 0.02},
+        {"six",
+         {3,
+          {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
+           {.name = "tile_k", .values = 1, .value = {64}},
+           {.name = "pack", .values = 2, .value = {0, 1}}}},
+         valley,
+         valley_expected,
+         0.02}};
     static struct asked a;
     for (size_t n = 0; n < sizeof small / sizeof *small; n++)
         for (int s = 0; search_names[s]; s++)
@@ -269,7 +278,8 @@ static void test_names(void)
         CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "is none of exhaustive, random, halving, model, pipe:COMMAND"));
     }
     static const char *const names[] = {"exhaustive", "random", "halving", "model", NULL};
-    for (int k = 0; k < 5; k++) CU_ASSERT(names[k] ? search_names[k] && strcmp(names[k], search_names[k]) == 0 : !search_names[k]);
+    for (int k = 0; k < 5; k++)
+        CU_ASSERT(names[k] ? search_names[k] && strcmp(names[k], search_names[k]) == 0 : !search_names[k]);
 }
 
 /* ---- what a search finds ---- */
@@ -284,7 +294,8 @@ static int misses(const struct landscape *l, const char *name, bool noise)
     const double best = landscape_best(l);
     int missed = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        const double found = landscape_search(&quiet, name, seed, strcmp(name, "exhaustive") == 0 ? 0 : space_points(&l->space) / 4, &options);
+        const double found = landscape_search(
+            &quiet, name, seed, strcmp(name, "exhaustive") == 0 ? 0 : space_points(&l->space) / 4, &options);
         CU_ASSERT_FALSE(isnan(found));
         missed += !(found <= 1.03 * best);
     }
@@ -312,13 +323,15 @@ static double wide(const struct tune_space *s, const struct tune_point *p)
     return sum;
 }
 
-/* Of a space that cannot be listed, the searches still come near the best, which is not among the points that they begin with. */
+/* Of a space that cannot be listed, the searches still come near the best, which is not among the points that they
+   begin with. */
 static void test_near_in_large_space(void)
 {
     struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};
     for (int k = 0; k < large.space.knobs; k++) {
         large.space.knob[k] = (struct tune_knob){.name = "knob", .values = 12, .default_at = 2};
-        for (int v = 0; v < 12; v++) large.space.knob[k].value[v] = INT64_C(16) << v / 2 | (v % 2 ? INT64_C(8) << v / 2 : 0);
+        for (int v = 0; v < 12; v++)
+            large.space.knob[k].value[v] = INT64_C(16) << v / 2 | (v % 2 ? INT64_C(8) << v / 2 : 0);
     }
     const double best = landscape_best(&large);
     static const struct {

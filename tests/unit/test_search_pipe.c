@@ -30,9 +30,11 @@ void complain(const struct options *o, const char *format, ...)
 static const struct options options;
 static const struct tune_space space = {
     2,
-    {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}}, {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
+    {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
+     {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
 
-/* Runs a command to the end of its search, every point measured with a ratio of its number / 10 + 1; what it asked for, one line each. */
+/* Runs a command to the end of its search, every point measured with a ratio of its number / 10 + 1; what it asked for,
+   one line each. */
 struct outcome {
     int asked;
     bool failed;
@@ -79,41 +81,44 @@ static void expect_points(const char *command, int64_t trials, const char *point
 /* ---- commands that keep to it ---- */
 
 /* The command checks all that it is told, and says at the end whether it was right by what it asks for. */
-static const char conversation
-    [] = "python3 -c '\n"
-         "import json, sys\n"
-         "def say(x): print(json.dumps(x), flush=True)\n"
-         "def hear(): return json.loads(sys.stdin.readline())\n"
-         "space = hear()\n"
-         "good = space == {\"space\": [{\"name\": \"tile_q\", \"values\": [16, 32, 64], \"usual\": 32},\n"
-         "    {\"name\": \"tile_k\", \"values\": [64, 128, 288, 512], \"usual\": 288}], \"seed\": 18446744073709551615, \"trials\": 3}\n"
-         "say({\"point\": {\"tile_q\": 64, \"tile_k\": 64}, \"samples\": 3})\n"
-         "heard = hear()\n"
-         "good = good and abs(heard.pop(\"seconds\") - 1.8) < 1e-6 and all(abs(heard.pop(k) - 1.8) < 1e-6 for k in (\"ratio\", \"low\", \"high\"))\n"
-         "good = good and heard == {\"point\": {\"tile_q\": 64, \"tile_k\": 64}, \"status\": \"measured\", \"samples\": 3}\n"
-         "say({\"point\": {\"tile_k\": 512}})\n"
-         "heard = hear()\n"
-         "good = good and heard.pop(\"why\").startswith(\"signal \\\"11\\\" \")\n"
-         "good = good and heard == {\"point\": {\"tile_q\": 32, \"tile_k\": 512}, \"status\": \"crashed\"}\n"
-         "say({\"point\": {\"tile_q\": 16 if good else 32}, \"samples\": 10000})\n"
-         "hear()\n"
-         "say({\"done\": True})'";
+static const char conversation[] =
+    "python3 -c '\n"
+    "import json, sys\n"
+    "def say(x): print(json.dumps(x), flush=True)\n"
+    "def hear(): return json.loads(sys.stdin.readline())\n"
+    "space = hear()\n"
+    "good = space == {\"space\": [{\"name\": \"tile_q\", \"values\": [16, 32, 64], \"usual\": 32},\n"
+    "    {\"name\": \"tile_k\", \"values\": [64, 128, 288, 512], \"usual\": 288}], \"seed\": 18446744073709551615, \"trials\": 3}\n"
+    "say({\"point\": {\"tile_q\": 64, \"tile_k\": 64}, \"samples\": 3})\n"
+    "heard = hear()\n"
+    "good = good and abs(heard.pop(\"seconds\") - 1.8) < 1e-6 and all(abs(heard.pop(k) - 1.8) < 1e-6 for k in (\"ratio\", \"low\", \"high\"))\n"
+    "good = good and heard == {\"point\": {\"tile_q\": 64, \"tile_k\": 64}, \"status\": \"measured\", \"samples\": 3}\n"
+    "say({\"point\": {\"tile_k\": 512}})\n"
+    "heard = hear()\n"
+    "good = good and heard.pop(\"why\").startswith(\"signal \\\"11\\\" \")\n"
+    "good = good and heard == {\"point\": {\"tile_q\": 32, \"tile_k\": 512}, \"status\": \"crashed\"}\n"
+    "say({\"point\": {\"tile_q\": 16 if good else 32}, \"samples\": 10000})\n"
+    "hear()\n"
+    "say({\"done\": True})'";
 
 static void test_conversation(void)
 {
     struct outcome out = drive(conversation, 3, UINT64_MAX);
     CU_ASSERT_FALSE(out.failed);
-    CU_ASSERT_STRING_EQUAL(out.points.data, "tile_q=64 tile_k=64 3\ntile_q=32 tile_k=512 7\ntile_q=16 tile_k=288 10000\n");
+    CU_ASSERT_STRING_EQUAL(out.points.data,
+                           "tile_q=64 tile_k=64 3\ntile_q=32 tile_k=512 7\ntile_q=16 tile_k=288 10000\n");
     text_free(&out.points);
 }
 
-/* A list that never reads an answer, with its input closed or not; an end without a point; the last line without the character that ends it would be one. */
+/* A list that never reads an answer, with its input closed or not; an end without a point; the last line without the
+   character that ends it would be one. */
 static void test_lists(void)
 {
     expect_points("printf '{\"point\": {\"tile_q\": 16}}\\n {\"samples\":2,\"point\":{}} \\r\\n{\"done\":true}\\n'", 2,
                   "tile_q=16 tile_k=288 7\ntile_q=32 tile_k=288 2\n");
-    expect_points("exec <&-; for q in 16 64 16; do echo '{\"point\": {\"tile_q\": '$q'}}'; sleep 0.1; done; echo '{\"done\": true}'", 0,
-                  "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
+    expect_points(
+        "exec <&-; for q in 16 64 16; do echo '{\"point\": {\"tile_q\": '$q'}}'; sleep 0.1; done; echo '{\"done\": true}'",
+        0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
     expect_points("echo '{\"done\": true}'", 5, "");
     expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* nobody reads on */
     /* More than both pipes hold, before a single answer is read. */
@@ -236,7 +241,8 @@ static void test_early_close(void)
     text_free(&command);
 }
 
-/* The dispositions and the mask of the caller stay as they are, and a signal of its own that waits is not taken from it. */
+/* The dispositions and the mask of the caller stay as they are, and a signal of its own that waits is not taken from
+   it. */
 static void test_signals(void)
 {
     sigset_t block, before, pending;
@@ -244,8 +250,9 @@ static void test_signals(void)
     sigaddset(&block, SIGPIPE);
     sigprocmask(SIG_BLOCK, &block, &before);
     raise(SIGPIPE);
-    expect_points("exec <&-; for q in 16 64; do echo '{\"point\": {\"tile_q\": '$q'}}'; sleep 0.1; done; echo '{\"done\": true}'", 0,
-                  "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\n");
+    expect_points(
+        "exec <&-; for q in 16 64; do echo '{\"point\": {\"tile_q\": '$q'}}'; sleep 0.1; done; echo '{\"done\": true}'",
+        0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\n");
     sigpending(&pending);
     CU_ASSERT_TRUE(sigismember(&pending, SIGPIPE));
     const struct timespec now = {0, 0};
@@ -264,9 +271,10 @@ static void test_signals(void)
 /* The help says of each word what the code does. */
 static void test_help(void)
 {
-    static const char *const words[] = {"\"space\"",   "\"name\"",    "\"values\"", "\"usual\"",   "\"seed\"", "\"trials\"",  "\"point\"",
-                                        "\"samples\"", "\"status\"",  "\"ratio\"",  "\"low\"",     "\"high\"", "\"seconds\"", "\"why\"",
-                                        "\"wrong\"",   "\"crashed\"", "\"late\"",   "\"refused\"", "\"done\""};
+    static const char *const words[] = {"\"space\"",   "\"name\"",  "\"values\"",  "\"usual\"",  "\"seed\"",
+                                        "\"trials\"",  "\"point\"", "\"samples\"", "\"status\"", "\"ratio\"",
+                                        "\"low\"",     "\"high\"",  "\"seconds\"", "\"why\"",    "\"wrong\"",
+                                        "\"crashed\"", "\"late\"",  "\"refused\"", "\"done\""};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) CU_ASSERT_PTR_NOT_NULL(strstr(pipe_help, words[k]));
 }
 

@@ -11,7 +11,8 @@
 
 /* ---- rows ---- */
 
-static int64_t run_in(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume)
+static int64_t run_in(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed,
+                      bool resume)
 {
     int64_t run = 0;
     CU_ASSERT_FATAL(store_run(s, e, strategy, seed, resume, &run));
@@ -56,11 +57,13 @@ static bool same_experiment(const struct tune_experiment *a, const struct tune_e
     for (size_t k = 0; k < sizeof x / sizeof *x; k++) same &= strcmp(x[k], y[k]) == 0;
     for (int k = 0; k < a->space.knobs && same; k++) {
         const struct tune_knob *p = &a->space.knob[k], *q = &b->space.knob[k];
-        same &= strcmp(p->name, q->name) == 0 && strcmp(p->says, q->says) == 0 && p->values == q->values && p->default_at == q->default_at;
+        same &= strcmp(p->name, q->name) == 0 && strcmp(p->says, q->says) == 0 && p->values == q->values &&
+                p->default_at == q->default_at;
         same &= memcmp(p->value, q->value, sizeof p->value) == 0;
     }
-    return same && a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads && a->shape.kv_heads == b->shape.kv_heads &&
-           a->shape.length == b->shape.length && a->shape.threads == b->shape.threads;
+    return same && a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads &&
+           a->shape.kv_heads == b->shape.kv_heads && a->shape.length == b->shape.length &&
+           a->shape.threads == b->shape.threads;
 }
 
 static void test_rows(void)
@@ -98,27 +101,38 @@ static void test_rows(void)
     CU_ASSERT(runs->id == second && runs->trials == 0 && runs->seed == 0 && strcmp(runs->strategy, "exhaustive") == 0);
     CU_ASSERT(same_experiment(&runs->experiment, &other));
     CU_ASSERT_EQUAL_FATAL(store_runs(s, NULL, arena, &runs), 2);
-    CU_ASSERT(runs->id == run && runs->seed == UINT64_MAX && same_experiment(&runs->experiment, &e) && runs->begun > 1.6e9);
+    CU_ASSERT(runs->id == run && runs->seed == UINT64_MAX && same_experiment(&runs->experiment, &e) &&
+              runs->begun > 1.6e9);
     CU_ASSERT_EQUAL_FATAL(runs->trials, 9);
     for (int k = 1; k < 7; k++) {
         const struct tune_result wanted = result_of(k, k);
         CU_ASSERT(same_result(&runs->trial[k].result, &wanted));
         CU_ASSERT(runs->trial[k].begun >= runs->trial[k - 1].begun);
     }
-    CU_ASSERT(runs->trial[8].id == running && runs->trial[8].result.status == TUNE_RUNNING && runs->trial[8].result.samples == 0);
+    CU_ASSERT(runs->trial[8].id == running && runs->trial[8].result.status == TUNE_RUNNING &&
+              runs->trial[8].result.samples == 0);
     arena_free(arena);
     store_close(s);
     check_whole(file);
 
     CU_ASSERT_EQUAL(sql_number(file, "SELECT value FROM trial_knobs WHERE trial = 6 AND name = 'tile_k'"), 96);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=256 tile_k=96' AND samples = 5 AND length = 4096"), 1);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE abs(mean_usual * 3e3 - 7) < 0.01 AND least_seconds = 6e-3"), 1);
+    CU_ASSERT_EQUAL(
+        sql_number(
+            file,
+            "SELECT count(*) FROM results WHERE schedule = 'tile_q=256 tile_k=96' AND samples = 5 AND length = 4096"),
+        1);
+    CU_ASSERT_EQUAL(
+        sql_number(file,
+                   "SELECT count(*) FROM results WHERE abs(mean_usual * 3e3 - 7) < 0.01 AND least_seconds = 6e-3"),
+        1);
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE status = 'running' AND samples = 0"), 1);
-    static const unsigned local[] = {0xef53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683e /* btrfs */, 0x01021994 /* tmpfs */, 0x794c7630 /* overlayfs */};
+    static const unsigned local[] = {0xef53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683e /* btrfs */,
+                                     0x01021994 /* tmpfs */, 0x794c7630 /* overlayfs */};
     struct statfs info;
     CU_ASSERT_EQUAL(statfs(file, &info), 0);
     for (size_t k = 0; k < sizeof local / sizeof *local; k++)
-        if ((unsigned)info.f_type == local[k]) CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+        if ((unsigned)info.f_type == local[k])
+            CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
 }
 
 static void test_resume(void)
@@ -195,7 +209,8 @@ static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
         _exit(0);
     }
     siginfo_t info;
-    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0); /* dead, and its number not yet another's */
+    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT),
+                    0); /* dead, and its number not yet another's */
 }
 
 static void test_interrupted(void)
@@ -219,7 +234,10 @@ static void test_interrupted(void)
     for (int killed = 0; killed < 2; killed++) {
         begin_elsewhere(file, run, 4 + killed, killed);
         const int64_t dead = sql_number(file, "SELECT max(id) FROM trials");
-        CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM trials WHERE status = 'running' AND id = (SELECT max(id) FROM trials)"), 1);
+        CU_ASSERT_EQUAL(
+            sql_number(file,
+                       "SELECT count(*) FROM trials WHERE status = 'running' AND id = (SELECT max(id) FROM trials)"),
+            1);
         CU_ASSERT_EQUAL(status_of(s, dead), TUNE_INTERRUPTED);
         CU_ASSERT_EQUAL(trial_in(s, run, 4 + killed, 2), dead);
         CU_ASSERT(found(s, run, 4 + killed, 2));
@@ -240,7 +258,8 @@ static void test_interrupted(void)
         snprintf(sql, sizeof sql, "UPDATE trials SET %s WHERE id = %lld", others[k].sql, (long long)trial);
         CU_ASSERT(sql_do(file, sql));
         CU_ASSERT_EQUAL(status_of(s, trial), others[k].status);
-        CU_ASSERT(sql_do(file, "UPDATE trials SET status = 'refused', finished = 1 WHERE id = (SELECT max(id) FROM trials)"));
+        CU_ASSERT(
+            sql_do(file, "UPDATE trials SET status = 'refused', finished = 1 WHERE id = (SELECT max(id) FROM trials)"));
     }
     store_close(s);
     check_whole(file);
@@ -284,7 +303,10 @@ static void test_share(void)
         }
     }
     CU_ASSERT_EQUAL(sql_number(copy, "SELECT count(*) FROM results WHERE samples = 7"), 2);
-    CU_ASSERT_EQUAL(sql_number(copy, "SELECT count(*) FROM results a JOIN results b ON a.same_as = b.trial WHERE b.same_as IS NULL"), 1);
+    CU_ASSERT_EQUAL(
+        sql_number(copy,
+                   "SELECT count(*) FROM results a JOIN results b ON a.same_as = b.trial WHERE b.same_as IS NULL"),
+        1);
     arena_free(arena);
     store_close(s);
     store_close(t);
@@ -336,9 +358,12 @@ static void test_foreign(void)
     refused(path("long.db"), STATUS_INPUT, "long.db: this is no database");
     CU_ASSERT(sql_do(path("theirs.db"), "CREATE TABLE runs (id INTEGER PRIMARY KEY)"));
     refused(path("theirs.db"), STATUS_INPUT, "theirs.db: this is a database of another program");
-    CU_ASSERT(sql_do(path("marked.db"), "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = WAL; CREATE TABLE runs (id INTEGER)"));
+    CU_ASSERT(sql_do(
+        path("marked.db"),
+        "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = WAL; CREATE TABLE runs (id INTEGER)"));
     refused(path("marked.db"), STATUS_INPUT, "marked.db: this is a database of another program");
-    CU_ASSERT(sql_do(path("stolen.db"), "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* our mark, no version */
+    CU_ASSERT(sql_do(path("stolen.db"),
+                     "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* our mark, no version */
     refused(path("stolen.db"), STATUS_INPUT, "stolen.db: this is a database of another program");
     refused(folder, STATUS_INPUT, "this is no file but a folder");
     refused("/dev/null", STATUS_INPUT, "/dev/null: this is no file but a device");
@@ -371,8 +396,15 @@ static void test_names(void)
     static const char *const names[] = {":memory:", "file:x?mode=memory", "100%41 #?.db", "-"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         struct store *s = opened(names[k]);
-        run_in(s, &(struct tune_experiment){.spec_name = "", .spec_hash = "", .spec_text = "", .machine = "", .compiler = "", .attnc = "", .target = ""}, "", 0,
-               true);
+        run_in(s,
+               &(struct tune_experiment){.spec_name = "",
+                                         .spec_hash = "",
+                                         .spec_text = "",
+                                         .machine = "",
+                                         .compiler = "",
+                                         .attnc = "",
+                                         .target = ""},
+               "", 0, true);
         store_close(s);
         CU_ASSERT_EQUAL(access(names[k], F_OK), 0);
         s = opened(names[k]);
@@ -457,7 +489,8 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT count(*) FROM sqlite_master WHERE name = 'trials_of_run'"), 0);
 
     CU_ASSERT(sql_do(file, "PRAGMA user_version = 4; PRAGMA journal_mode = DELETE"));
-    refused(file, STATUS_INPUT, "old.db: a newer attnc made this: its tables are of version 4, those known here end at 3");
+    refused(file, STATUS_INPUT,
+            "old.db: a newer attnc made this: its tables are of version 4, those known here end at 3");
 }
 
 static void test_damaged(void)
@@ -494,7 +527,9 @@ static void test_damaged(void)
 
 static int64_t rows_of(const char *file)
 {
-    return sql_number(file, "SELECT (SELECT count(*) FROM runs) * 1000000 + (SELECT count(*) FROM trials) * 1000 + (SELECT count(*) FROM samples)");
+    return sql_number(
+        file,
+        "SELECT (SELECT count(*) FROM runs) * 1000000 + (SELECT count(*) FROM trials) * 1000 + (SELECT count(*) FROM samples)");
 }
 
 static void test_merge(void)
@@ -546,7 +581,9 @@ static void test_merge(void)
     CU_ASSERT(!store_merge(s, path("text.db")));
     CU_ASSERT(said_only("text.db: this is no database"));
     /* all of a database or nothing */
-    CU_ASSERT(sql_do(b, "UPDATE trials SET key = 'new', status = 'odd' WHERE id = (SELECT max(id) FROM trials); UPDATE runs SET key = 'new' WHERE id = 1"));
+    CU_ASSERT(sql_do(
+        b,
+        "UPDATE trials SET key = 'new', status = 'odd' WHERE id = (SELECT max(id) FROM trials); UPDATE runs SET key = 'new' WHERE id = 1"));
     CU_ASSERT(!store_merge(s, b));
     CU_ASSERT(said_only("b.db: this database is damaged"));
     CU_ASSERT_EQUAL(rows_of(a), 4005029);
@@ -561,9 +598,10 @@ static void test_merge(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"store_rows", test_rows},       {"store_resume", test_resume},     {"store_interrupted", test_interrupted},
-                                             {"store_share", test_share},     {"store_foreign", test_foreign},   {"store_names", test_names},
-                                             {"store_reading", test_reading}, {"store_versions", test_versions}, {"store_damaged", test_damaged},
-                                             {"store_merge", test_merge}};
+    static const struct unit_test tests[] = {
+        {"store_rows", test_rows},       {"store_resume", test_resume},     {"store_interrupted", test_interrupted},
+        {"store_share", test_share},     {"store_foreign", test_foreign},   {"store_names", test_names},
+        {"store_reading", test_reading}, {"store_versions", test_versions}, {"store_damaged", test_damaged},
+        {"store_merge", test_merge}};
     return scratch_run("store", tests, sizeof tests / sizeof *tests);
 }

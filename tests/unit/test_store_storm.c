@@ -1,4 +1,5 @@
-/* The store under what befalls files: processes killed at any moment, several writers, locks that stay, disks that are full, folders that cannot be written. */
+/* The store under what befalls files: processes killed at any moment, several writers, locks that stay, disks that are
+   full, folders that cannot be written. */
 #include "compiler/tune/store/connection.h"
 #include "tests/unit/store_cases.h"
 
@@ -28,7 +29,8 @@ struct report {
     int number, samples;
 };
 
-/* Writes trials until it is killed, and reports what store_finish said was kept. Some are finished twice, with more samples. */
+/* Writes trials until it is killed, and reports what store_finish said was kept. Some are finished twice, with more
+   samples. */
 static _Noreturn void write_trials(const char *file, int first, int out)
 {
     enum status status;
@@ -139,7 +141,8 @@ static void test_storm(void)
     qsort(runs->trial, (size_t)runs->trials, sizeof *runs->trial, by_id);
     int lost = 0, running = 0;
     for (int k = 0; k < reported; k++) {
-        const struct tune_trial key = {.id = reports[k].trial}, *t = bsearch(&key, runs->trial, (size_t)runs->trials, sizeof key, by_id);
+        const struct tune_trial key = {.id = reports[k].trial},
+                                *t = bsearch(&key, runs->trial, (size_t)runs->trials, sizeof key, by_id);
         if (!t || t->result.samples < reports[k].samples || t->result.work != reports[k].number + 1.0) lost++;
     }
     for (int k = 0; k < runs->trials; k++) { /* and what was finished but not reported is whole, too */
@@ -245,7 +248,8 @@ static void test_lock(void)
 
 /* ---- no space ---- */
 
-/* Fills the file system until a write fails, makes room, and goes on with the same store. 0: all is as it should be; else the line. */
+/* Fills the file system until a write fails, makes room, and goes on with the same store. 0: all is as it should be;
+   else the line. */
 static int fill_up(const char *file, void (*make_room)(void))
 {
     enum status status;
@@ -267,7 +271,8 @@ static int fill_up(const char *file, void (*make_room)(void))
     if (runs->trials != k && runs->trials != k + 1) return 5;
     for (int t = 0; t < runs->trials; t++) {
         const struct tune_result wanted = result_of(t, MAX_SAMPLES);
-        if (t < k ? !same_result(&runs->trial[t].result, &wanted) : runs->trial[t].result.status != TUNE_RUNNING) return 6;
+        if (t < k ? !same_result(&runs->trial[t].result, &wanted) : runs->trial[t].result.status != TUNE_RUNNING)
+            return 6;
     }
     make_room();
     const struct tune_point p = point_at(k);
@@ -327,7 +332,8 @@ static int on_a_full_disk(void)
     const char *disk = path("disk");
     if (mkdir(disk, 0700) != 0) return 30;
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return NOT_HERE;
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", disk, "tmpfs", 0, "size=400k") != 0) return NOT_HERE;
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", disk, "tmpfs", 0, "size=400k") != 0)
+        return NOT_HERE;
     snprintf(ballast, sizeof ballast, "%s/ballast", disk);
     const int file = open(ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     static const char zero[100000];
@@ -352,7 +358,8 @@ static void test_full_disk(void)
 
 /* ---- nothing may be written ---- */
 
-/* Root, too, writes only where it may. The right to pass through every folder is kept: another user could not reach a clone under /root. */
+/* Root, too, writes only where it may. The right to pass through every folder is kept: another user could not reach a
+   clone under /root. */
 static bool obey_modes(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -382,11 +389,15 @@ static int without_rights(void)
         arena_free(arena);
         store_close(s);
     }
-    if (store_open(path("closed/new.db"), false, &options, &status) || status != STATUS_MACHINE || !said_only("new.db: cannot be made: Permission denied"))
+    if (store_open(path("closed/new.db"), false, &options, &status) || status != STATUS_MACHINE ||
+        !said_only("new.db: cannot be made: Permission denied"))
         return 6;
     struct stat info;
-    if (stat(path("closed/left.db-wal"), &info) != 0 || info.st_size == 0) return *said ? 8 : 0; /* no log on this file system */
-    if (store_open(path("closed/left.db"), true, &options, &status) || status != STATUS_MACHINE || !said_only("left a log beside it")) return 7;
+    if (stat(path("closed/left.db-wal"), &info) != 0 || info.st_size == 0)
+        return *said ? 8 : 0; /* no log on this file system */
+    if (store_open(path("closed/left.db"), true, &options, &status) || status != STATUS_MACHINE ||
+        !said_only("left a log beside it"))
+        return 7;
     return *said ? 8 : 0;
 }
 
@@ -426,8 +437,9 @@ static void test_readonly(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"store_storm", test_storm},         {"store_killed_at_birth", test_killed_at_birth},
-                                             {"store_lock", test_lock},           {"store_full", test_full},
-                                             {"store_full_disk", test_full_disk}, {"store_readonly", test_readonly}};
+    static const struct unit_test tests[] = {
+        {"store_storm", test_storm},         {"store_killed_at_birth", test_killed_at_birth},
+        {"store_lock", test_lock},           {"store_full", test_full},
+        {"store_full_disk", test_full_disk}, {"store_readonly", test_readonly}};
     return scratch_run("store_storm", tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,5 @@
-/* The C that every kernel carries, as it stands (compiler/emit/c/), for one type and one width, which the build defines: LANES, F64, F16 and what the
-   processor has. Its functions against the C library's. */
+/* The C that every kernel carries, as it stands (compiler/emit/c/), for one type and one width, which the build
+   defines: LANES, F64, F16 and what the processor has. Its functions against the C library's. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -33,8 +33,14 @@
 #define TOGETHER 1
 #define ONE_IS_ODD 1
 #define CASES \
-    case 2: parts_T(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break; \
-    case 1: parts_T(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break;
+    case 2: \
+        parts_T(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, \
+                f COMPENSATION_OF_ROW); \
+        break; \
+    case 1: \
+        parts_T(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, \
+                f COMPENSATION_OF_ROW); \
+        break;
 #if F64
 #define REAL double
 #define WORD uint64_t
@@ -201,7 +207,8 @@ static void elementary(void)
     CU_ASSERT(worst(ours_sqrt, sqrt, 1e3, true) < 1);
     CU_ASSERT(worst(ours_floor, floor, 1e3, false) == 0);
     CU_ASSERT(worst(ours_abs, fabs, 1e3, false) == 0);
-    const vec_T low = exp2_T(splat_T((REAL)-1e30)), none = exp2_T(splat_T((REAL)-INFINITY)), unknown = exp2_T(splat_T((REAL)NAN));
+    const vec_T low = exp2_T(splat_T((REAL)-1e30)), none = exp2_T(splat_T((REAL)-INFINITY)),
+                unknown = exp2_T(splat_T((REAL)NAN));
     CU_ASSERT(low[0] == 0 && none[LANES - 1] == 0 && isnan(unknown[0]));
     const vec_T power = pow_T(splat_T(3), splat_T((REAL)0.5));
     CU_ASSERT_DOUBLE_EQUAL((double)power[0], sqrt(3), 1e-6);
@@ -304,8 +311,8 @@ static void products(void)
                         wanted[r][x] = then == 0 ? 0 : (double)c[r][x] * (then >= 2 ? (double)factor[x] : 1);
                         for (int64_t t = 0; t < steps[n]; t++) wanted[r][x] += (double)a[r][t] * (double)b[t][x];
                     }
-                dot_T(VECTORS, WIDTH, rows, -1, steps[n], then % 2 ? 192 : 32, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, then, factor,
-                      &left[0][0]);
+                dot_T(VECTORS, WIDTH, rows, -1, steps[n], then % 2 ? 192 : 32, &a[0][0], LONGEST, 1, &b[0][0], WIDTH,
+                      &c[0][0], WIDTH, then, factor, &left[0][0]);
                 for (int r = 0; r < rows; r++)
                     for (int x = 0; x < WIDTH; x++)
                         if (!(fabs((double)c[r][x] - wanted[r][x]) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("a product");
@@ -328,10 +335,12 @@ static void unseen(void)
             const REAL kept = a[1][t];
             CU_ASSERT(finite_T(&a[0][0], TERMS, 2, TERMS));
             a[1][t] = 0;
-            dot_T(VECTORS, WIDTH, 2, -1, TERMS, 32, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &plain[0][0], WIDTH, 0, NULL, NULL);
+            dot_T(VECTORS, WIDTH, 2, -1, TERMS, 32, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &plain[0][0], WIDTH, 0, NULL,
+                  NULL);
             a[1][t] = bad[k];
             CU_ASSERT(!finite_T(&a[0][0], TERMS, 2, TERMS));
-            dot_finite_T(VECTORS, WIDTH, 2, -1, TERMS, 32, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, 0, NULL, NULL);
+            dot_finite_T(VECTORS, WIDTH, 2, -1, TERMS, 32, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, 0,
+                         NULL, NULL);
             CU_ASSERT(memcmp(c, plain, sizeof c) == 0);
             mask_T seen[VECTORS];
             memset(seen, 0, sizeof seen);
@@ -342,7 +351,8 @@ static void unseen(void)
             CU_ASSERT(memcmp(c, plain, sizeof c) == 0);
             a[1][t] = kept;
         }
-    const vec_T of_first = max_nan_T(splat_T((REAL)NAN), splat_T(1)), of_second = min_nan_T(splat_T(1), splat_T((REAL)NAN));
+    const vec_T of_first = max_nan_T(splat_T((REAL)NAN), splat_T(1)),
+                of_second = min_nan_T(splat_T(1), splat_T((REAL)NAN));
     CU_ASSERT(isnan(of_first[0]) && isnan(of_second[0]));
 }
 
@@ -358,12 +368,16 @@ static bool runs_here(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"vector/elementary", elementary},       {"vector/angles", angles}, {"vector/choices", choices},
+    static const struct unit_test tests[] = {{"vector/elementary", elementary},
+                                             {"vector/angles", angles},
+                                             {"vector/choices", choices},
 #if !F64
-        {"vector/widening", widening},
+                                             {"vector/widening", widening},
 #endif
-        {"vector/transposition", transposition}, {"vector/sums", sums},     {"vector/products", products}, {"vector/unseen", unseen}};
+                                             {"vector/transposition", transposition},
+                                             {"vector/sums", sums},
+                                             {"vector/products", products},
+                                             {"vector/unseen", unseen}};
     if (!runs_here()) {
         const int count = (int)(sizeof tests / sizeof *tests);
         for (int k = 0; k < count; k++) printf("skip %s this processor lacks the instructions\n", tests[k].name);

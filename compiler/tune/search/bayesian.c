@@ -1,5 +1,6 @@
-/* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs, with the cost model's expectation as
-   one more input that is linear; the next point is the one with the greatest expected improvement of the log of the time. */
+/* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs, with
+   the cost model's expectation as one more input that is linear; the next point is the one with the greatest expected
+   improvement of the log of the time. */
 #include "search.h"
 #include "strategy.h"
 #include "../../schedule/schedule.h"
@@ -11,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points that are weighed, and neighbours of good ones beyond these; those of which the process knows; and on how many its parameters are fitted. */
+/* Points that are weighed, and neighbours of good ones beyond these; those of which the process knows; and on how many
+   its parameters are fitted. */
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
     int index; /* in the pool; -1: the default point */
     int64_t number;
     double score, low; /* log of the ratio, and of the low end of its interval; infinity: failed */
-    double noise; /* variance of the score, by its samples */
-    bool sure; /* or was asked for with all the samples that there are */
+    double noise;      /* variance of the score, by its samples */
+    bool sure;         /* or was asked for with all the samples that there are */
 };
 /* What the parameters, which are logarithms, stand for. */
 struct kernel {
@@ -35,12 +37,14 @@ struct model {
     bool *asked;
     int64_t by_default;
     int64_t explored; /* the point whose neighbours are in the pool */
-    int design, turns, idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
+    int design, turns,
+        idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
     int64_t trials;
     struct seen seen[MAX_SEEN];
     int count;
 
-    /* The process: how many points it was fitted to, and the log of its scale along every knob, of its noise, of the weight of what is expected. */
+    /* The process: how many points it was fitted to, and the log of its scale along every knob, of its noise, of the
+       weight of what is expected. */
     int fitted;
     double parameter[PARAMETERS];
     struct kernel kernel;
@@ -49,9 +53,9 @@ struct model {
     double (*reach)[MAX_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
     int rows;
     double value[MAX_SEEN], weight[MAX_SEEN]; /* scores as the process sees them; the factor's inverse times these */
-    double works[MAX_SEEN], share;             /* the same of 1 for points that can be measured and 0 for others, less their mean */
-    double mean, deviation, variance;           /* of the scores; of the process in these units */
-    int now; /* the point that was asked for */
+    double works[MAX_SEEN], share; /* the same of 1 for points that can be measured and 0 for others, less their mean */
+    double mean, deviation, variance; /* of the scores; of the process in these units */
+    int now;                          /* the point that was asked for */
 };
 
 /* ---- the process ---- */
@@ -83,8 +87,10 @@ static const double *place_of(const struct model *m, int seen)
     return index < 0 ? m->default_place : m->place[index];
 }
 
-/* Row `n` of the factor of the points chosen[0..n], or with NULL of the first ones; false: rounding has eaten the pivot. */
-static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN], const int *chosen, int n)
+/* Row `n` of the factor of the points chosen[0..n], or with NULL of the first ones; false: rounding has eaten the
+   pivot. */
+static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN],
+                       const int *chosen, int n)
 {
     const double *place = place_of(m, chosen ? chosen[n] : n);
     for (int j = 0; j <= n; j++) {
@@ -100,8 +106,9 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
     return true;
 }
 
-/* Scores in units of their deviation. What is much worse than usual for this space tells where not to go, but not how the good points differ: it
-   counts as just bad. So does what failed, but mildly: the best points often lie beside those that do not fit, and `works` keeps away from these. */
+/* Scores in units of their deviation. What is much worse than usual for this space tells where not to go, but not how
+   the good points differ: it counts as just bad. So does what failed, but mildly: the best points often lie beside
+   those that do not fit, and `works` keeps away from these. */
 static void see(struct model *m)
 {
     double sorted[MAX_SEEN] = {0};
@@ -136,8 +143,10 @@ static void prior(const struct model *m, int k, double *about, double *within)
     *within = k < knobs ? 0.8 : 1.3;
 }
 
-/* The log of the density of the parameters, given the chosen scores: the variance of the process is at its best value. */
-static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n, double (*factor)[MAX_SEEN])
+/* The log of the density of the parameters, given the chosen scores: the variance of the process is at its best
+   value. */
+static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n,
+                         double (*factor)[MAX_SEEN])
 {
     const struct kernel kernel = kernel_of(m, parameter);
     double sum = 0, logs = 0, weight[MAX_FITTED];
@@ -166,7 +175,8 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Steps along every parameter for as long as they help. Where there are too many points, the better half of those it uses is the best. */
+/* Steps along every parameter for as long as they help. Where there are too many points, the better half of those it
+   uses is the best. */
 static void fit(struct model *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
@@ -176,7 +186,8 @@ static void fit(struct model *m)
     qsort(order, (size_t)m->count, sizeof(const struct seen *), by_value);
     const int best = m->count <= MAX_FITTED ? m->count : MAX_FITTED / 2, rest = MAX_FITTED - best;
     for (int k = 0; k < best; k++) chosen[n++] = (int)(order[k] - m->seen);
-    for (int k = 0; n < m->count && k < rest; k++) chosen[n++] = (int)(order[best + (int64_t)k * (m->count - best) / rest] - m->seen);
+    for (int k = 0; n < m->count && k < rest; k++)
+        chosen[n++] = (int)(order[best + (int64_t)k * (m->count - best) / rest] - m->seen);
 
     double now = likelihood(m, m->parameter, chosen, n, factor);
     static const double steps[] = {1.0, 0.5, 0.25};
@@ -251,7 +262,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* The score to be beaten: the least that the process believes of the points it has seen, `luck` being the part of its noise that is of the samples. */
+/* The score to be beaten: the least that the process believes of the points it has seen, `luck` being the part of its
+   noise that is of the samples. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -265,11 +277,13 @@ static double target(const struct model *m, double luck)
     return best;
 }
 
-/* The point of the pool with the greatest expected improvement, in `*gain` as log of time; -1: all have been asked for. */
+/* The point of the pool with the greatest expected improvement, in `*gain` as log of time; -1: all have been asked
+   for. */
 static int most_promising(struct model *m, double *gain)
 {
     update(m);
-    /* What the fitted noise has beyond that of the samples is in the points themselves: another point may profit from it. */
+    /* What the fitted noise has beyond that of the samples is in the points themselves: another point may profit from
+       it. */
     const double noise = m->kernel.noise * m->variance;
     double luck = 0;
     for (int k = 0; k < m->count; k++) luck += m->seen[k].noise / m->count;
@@ -306,7 +320,8 @@ static double distance(const struct model *m, const double *a, const double *b)
     return square;
 }
 
-/* Of those that the cost model likes best, and of some drawn at random, in turn: the one that is farthest from all that were seen. */
+/* Of those that the cost model likes best, and of some drawn at random, in turn: the one that is farthest from all that
+   were seen. */
 static int design_point(const struct model *m)
 {
     enum { LIKED = 8, DRAWN = 24 };
@@ -343,7 +358,8 @@ static void place_point(const struct model *m, int64_t number, double *place)
         if (last == 0)
             place[k] = 0;
         else if (knob->value[0] > 0)
-            place[k] = log((double)knob->value[point.at[k]] / (double)knob->value[0]) / log((double)knob->value[last] / (double)knob->value[0]);
+            place[k] = log((double)knob->value[point.at[k]] / (double)knob->value[0]) /
+                       log((double)knob->value[last] / (double)knob->value[0]);
         else
             place[k] = (double)point.at[k] / last;
     }
@@ -411,7 +427,8 @@ static void add_neighbours(struct model *m)
     }
 }
 
-static void *model_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+static void *model_open(struct arena *arena, const struct search_request *request, const char *argument,
+                        const struct options *o)
 {
     (void)argument;
     (void)o;
@@ -442,7 +459,8 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     return m;
 }
 
-/* The best point, or with `rivals` the best of those that may be as good, where more samples could show that it is not; NULL: there is none. */
+/* The best point, or with `rivals` the best of those that may be as good, where more samples could show that it is not;
+   NULL: there is none. */
 static struct seen *unsure(struct model *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];
@@ -450,7 +468,8 @@ static struct seen *unsure(struct model *m, bool rivals)
     for (int k = 1; k < m->count; k++)
         if (m->seen[k].score < leader->score) leader = &m->seen[k];
     for (int k = 0; k < m->count; k++)
-        if (!m->seen[k].sure && (rivals ? m->seen[k].low <= leader->score : &m->seen[k] == leader) && (!found || m->seen[k].score < found->score))
+        if (!m->seen[k].sure && (rivals ? m->seen[k].low <= leader->score : &m->seen[k] == leader) &&
+            (!found || m->seen[k].score < found->score))
             found = &m->seen[k];
     return found;
 }
@@ -523,12 +542,14 @@ static void model_tell(void *state, const struct tune_point *point, const struct
     }
     /* Of the median of so many, if they were normal. */
     double sum = 0, squares = 0;
-    for (int s = 0; s < result->samples; s++) sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;
+    for (int s = 0; s < result->samples; s++)
+        sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;
     for (int s = 0; s < result->samples; s++) {
         const double off = log(result->sample[s].seconds / result->sample[s].default_seconds) - sum;
         squares += off * off;
     }
-    seen->noise = result->samples > 1 && isfinite(squares) ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
+    seen->noise = result->samples > 1 && isfinite(squares) ? 1.57 * squares / (result->samples - 1) / result->samples
+                                                           : 0;
     static const double SURE = 0.01;
     const struct tune_gain gain = tune_gain(result);
     seen->low = gain.low > 0 ? log(gain.low) : -INFINITY;

@@ -1,6 +1,6 @@
-/* Successive halving (Jamieson and Talwalkar, 2016) on a lattice: a round looks at many points with few samples; the best third is looked at again
-   with three times as many, as are a few that may just have had bad luck, and the places that this leaves in the next, smaller round go to neighbours of
-   the points that stay. */
+/* Successive halving (Jamieson and Talwalkar, 2016) on a lattice: a round looks at many points with few samples; the
+   best third is looked at again with three times as many, as are a few that may just have had bad luck, and the places
+   that this leaves in the next, smaller round go to neighbours of the points that stay. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -21,9 +21,10 @@ struct look {
 struct halving {
     struct search_request request;
     struct search_pool pool;
-    int ranked, drawn, turns; /* how far the cost model's order of the pool has been used, and a random one; whose turn it is */
-    int64_t left;             /* trials */
-    struct look *look;        /* all points that were looked at, and the default one */
+    int ranked, drawn,
+        turns;    /* how far the cost model's order of the pool has been used, and a random one; whose turn it is */
+    int64_t left; /* trials */
+    struct look *look; /* all points that were looked at, and the default one */
     int looks;
     struct look *round; /* those that stay, then new ones */
     int size, at;
@@ -76,7 +77,8 @@ static void add_neighbours(struct halving *h, int64_t number, bool far, int size
                 if (!far && signs % 2) continue;
                 if (far || a == b) p.at[a] += signs / 2 ? 1 : -1;
                 if (far) p.at[b] += a == b ? (signs / 2 ? 1 : -1) : signs % 2 ? 1 : -1;
-                const bool inside = p.at[a] >= 0 && p.at[a] < space->knob[a].values && p.at[b] >= 0 && p.at[b] < space->knob[b].values;
+                const bool inside = p.at[a] >= 0 && p.at[a] < space->knob[a].values && p.at[b] >= 0 &&
+                                    p.at[b] < space->knob[b].values;
                 if (inside && h->size < size) add(h, point_number(space, &p));
             }
 }
@@ -112,8 +114,8 @@ static bool begin_round(struct halving *h)
     for (int luckless = 0; luckless <= size / 8 && h->size < size && !first; luckless++) {
         const struct look *rival = NULL;
         for (int k = stay; k < h->looks; k++)
-            if (h->look[k].samples < SURE_SAMPLES && h->look[k].low < h->look[0].score && (!rival || h->look[k].low < rival->low) &&
-                !in_round(h, h->look[k].number))
+            if (h->look[k].samples < SURE_SAMPLES && h->look[k].low < h->look[0].score &&
+                (!rival || h->look[k].low < rival->low) && !in_round(h, h->look[k].number))
                 rival = &h->look[k];
         if (rival) look_again(h, rival);
     }
@@ -124,12 +126,14 @@ static bool begin_round(struct halving *h)
     return h->size > 0;
 }
 
-static void *halving_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+static void *halving_open(struct arena *arena, const struct search_request *request, const char *argument,
+                          const struct options *o)
 {
     (void)argument;
     (void)o;
     struct halving *h = arena_alloc(arena, sizeof *h);
-    *h = (struct halving){.request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
+    *h = (struct halving){
+        .request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
     /* Every point may be looked at by all three numbers of samples. */
     const int64_t max = INT64_C(3) * h->pool.count + 1;
     if (h->left <= 0) h->left = h->pool.count / 4 > MIN_TRIALS ? h->pool.count / 4 : MIN_TRIALS;
@@ -157,7 +161,8 @@ static void halving_tell(void *state, const struct tune_point *point, const stru
     int k = 0;
     while (k < h->looks && h->look[k].number != number) k++;
     const double score = search_score(result);
-    h->look[k] = (struct look){number, score, score == INFINITY ? score : log(tune_gain(result).low), h->round[h->at].samples};
+    h->look[k] = (struct look){number, score, score == INFINITY ? score : log(tune_gain(result).low),
+                               h->round[h->at].samples};
     if (k == h->looks) h->looks++;
     h->at++;
     h->left--;

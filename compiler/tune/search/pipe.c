@@ -1,5 +1,6 @@
-/* A strategy of the user's own: a command that gets lines of JSON on standard input and writes lines of JSON to standard output; pipe_help says which.
-   A command may write ahead of the answers or never read them, may think for as long as it likes, and may die at any time. */
+/* A strategy of the user's own: a command that gets lines of JSON on standard input and writes lines of JSON to
+   standard output; pipe_help says which. A command may write ahead of the answers or never read them, may think for as
+   long as it likes, and may die at any time. */
 #include "search.h"
 #include "strategy.h"
 #include "../../schedule/schedule.h"
@@ -83,8 +84,11 @@ static bool start(struct pipe_search *x, const char *command)
         if (!error) error = posix_spawn_file_actions_adddup2(&files, out[1], 1);
         if (!error) error = posix_spawnattr_setsigmask(&attributes, &mask);
         if (!error) error = posix_spawnattr_setsigdefault(&attributes, &by_default);
-        if (!error) error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches what the shell runs */
-        if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        if (!error)
+            error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches what the shell runs */
+        if (!error)
+            error = posix_spawnattr_setflags(&attributes,
+                                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
         if (!error) error = posix_spawn(&x->child, "/bin/sh", &files, &attributes, argument, environ);
         posix_spawn_file_actions_destroy(&files);
         posix_spawnattr_destroy(&attributes);
@@ -162,7 +166,8 @@ static void quote(const char *line, size_t length, struct text *out)
     text_add(out, length > SHOWN ? "…'" : "'");
 }
 
-IR_PRINTF(4, 5) static bool refuse(const struct pipe_search *x, const char *line, size_t length, const char *format, ...)
+IR_PRINTF(4, 5)
+static bool refuse(const struct pipe_search *x, const char *line, size_t length, const char *format, ...)
 {
     va_list arguments;
     char why[300];
@@ -211,7 +216,8 @@ static bool receive_some(struct pipe_search *x)
     }
 }
 
-/* The next line, of `length` bytes before its end, malloc'd. NULL after a message, or where the caller would wait no longer: *over. */
+/* The next line, of `length` bytes before its end, malloc'd. NULL after a message, or where the caller would wait no
+   longer: *over. */
 static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 {
     bool last = false;
@@ -240,7 +246,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
             return NULL;
         }
         send_some(x);
-        struct pollfd wait[2] = {{.fd = x->out, .events = POLLIN}, {.fd = x->unsent.length ? x->in : -1, .events = POLLOUT}};
+        struct pollfd wait[2] = {{.fd = x->out, .events = POLLIN},
+                                 {.fd = x->unsent.length ? x->in : -1, .events = POLLOUT}};
         /* What it left running may hold the pipe open for ever: when it has ended, what is there by now is all. */
         const bool dead = ended(x);
         if (poll(wait, 2, dead ? 0 : TICK_MS) < 0 && errno != EINTR) {
@@ -252,7 +259,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 }
 
 /* The index of a value of a knob; -1 after a message. */
-static int value_index(const struct pipe_search *x, const char *line, size_t length, const struct tune_knob *knob, const json_t *value)
+static int value_index(const struct pipe_search *x, const char *line, size_t length, const struct tune_knob *knob,
+                       const json_t *value)
 {
     struct text all = {0};
     for (int k = 0; k < knob->values; k++) {
@@ -267,7 +275,8 @@ static int value_index(const struct pipe_search *x, const char *line, size_t len
     return -1;
 }
 
-static bool read_point(const struct pipe_search *x, const char *line, size_t length, json_t *given, struct tune_point *point)
+static bool read_point(const struct pipe_search *x, const char *line, size_t length, json_t *given,
+                       struct tune_point *point)
 {
     const struct tune_space *space = x->request.space;
     const char *name;
@@ -291,12 +300,14 @@ static bool read_point(const struct pipe_search *x, const char *line, size_t len
 }
 
 /* One line of the command's; false: a message was given, or *done. */
-static bool read_request(const struct pipe_search *x, const char *line, size_t length, struct tune_point *point, int *samples, bool *done)
+static bool read_request(const struct pipe_search *x, const char *line, size_t length, struct tune_point *point,
+                         int *samples, bool *done)
 {
     json_error_t error;
     json_t *top = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
     const char *name;
-    json_t *value, *given = json_object_get(top, "point"), *many = json_object_get(top, "samples"), *said = json_object_get(top, "done");
+    json_t *value, *given = json_object_get(top, "point"), *many = json_object_get(top, "samples"),
+                   *said = json_object_get(top, "done");
     bool good = true;
     if (!top)
         good = refuse(x, line, length, "this is no JSON (%s)", error.text);
@@ -309,12 +320,14 @@ static bool read_request(const struct pipe_search *x, const char *line, size_t l
         for (int k = 0; keys[k]; k++) key |= strcmp(name, keys[k]) == 0;
         if (good && !key) good = refuse(x, line, length, "'%.60s' is none of point, samples and done", name);
     }
-    if (good && said && !(json_is_true(said) && json_object_size(top) == 1)) good = refuse(x, line, length, "the last line is {\"done\": true}");
+    if (good && said && !(json_is_true(said) && json_object_size(top) == 1))
+        good = refuse(x, line, length, "the last line is {\"done\": true}");
     *done = good && said;
     if (good && !said) {
         if (!json_is_object(given))
             good = refuse(x, line, length, "\"point\" is an object with values of knobs");
-        else if (many && !(json_is_integer(many) && json_integer_value(many) >= 1 && json_integer_value(many) <= MAX_SAMPLES))
+        else if (many &&
+                 !(json_is_integer(many) && json_integer_value(many) >= 1 && json_integer_value(many) <= MAX_SAMPLES))
             good = refuse(x, line, length, "\"samples\" is a whole number from 1 to %d", MAX_SAMPLES);
         else if (x->request.trials > 0 && x->asked >= x->request.trials)
             good = refuse(x, line, length, "it has asked for all of its %" PRId64 " trials", x->request.trials);
@@ -344,12 +357,15 @@ static void add_space(struct pipe_search *x)
         const struct tune_knob *knob = &x->request.space->knob[k];
         json_t *values = json_array();
         for (int v = 0; v < knob->values; v++) json_array_append_new(values, json_integer(knob->value[v]));
-        json_array_append_new(knobs, json_pack("{s:s, s:o, s:I}", "name", knob->name, "values", values, "usual", (json_int_t)knob->value[knob->default_at]));
+        json_array_append_new(knobs, json_pack("{s:s, s:o, s:I}", "name", knob->name, "values", values, "usual",
+                                               (json_int_t)knob->value[knob->default_at]));
     }
     json_object_set_new(top, "space", knobs);
     /* The largest seeds are beyond the library's integers. */
     char *text = json_dumps(top, JSON_COMPACT);
-    if (text) text_add(&x->unsent, "%.*s,\"seed\":%" PRIu64 ",\"trials\":%" PRId64 "}\n", (int)strlen(text) - 1, text, x->request.seed, x->request.trials);
+    if (text)
+        text_add(&x->unsent, "%.*s,\"seed\":%" PRIu64 ",\"trials\":%" PRId64 "}\n", (int)strlen(text) - 1, text,
+                 x->request.seed, x->request.trials);
     free(text);
     json_decref(top);
 }
@@ -364,7 +380,8 @@ static void pipe_tell(void *state, const struct tune_point *point, const struct 
     struct pipe_search *x = state;
     json_t *top = json_object(), *values = json_object();
     for (int k = 0; k < x->request.space->knobs; k++)
-        json_object_set_new(values, x->request.space->knob[k].name, json_integer(x->request.space->knob[k].value[point->at[k]]));
+        json_object_set_new(values, x->request.space->knob[k].name,
+                            json_integer(x->request.space->knob[k].value[point->at[k]]));
     json_object_set_new(top, "point", values);
     json_object_set_new(top, "status", json_string(tune_status_name[result->status]));
     if (result->status == TUNE_MEASURED) {
@@ -405,7 +422,8 @@ static void pipe_close(void *state)
     text_free(&x->unread);
 }
 
-static void *pipe_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+static void *pipe_open(struct arena *arena, const struct search_request *request, const char *argument,
+                       const struct options *o)
 {
     if (argument[strspn(argument, " \t\n")] == 0) {
         complain(o, "--strategy=pipe:COMMAND lacks the command");

@@ -1,4 +1,5 @@
-/* Strategies as one interface, what they share, and the two that learn nothing from results: all points in the cost model's order, and at random. */
+/* Strategies as one interface, what they share, and the two that learn nothing from results: all points in the cost
+   model's order, and at random. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -17,13 +18,17 @@ struct exhaustive {
     int told;
 };
 
-static void *exhaustive_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+static void *exhaustive_open(struct arena *arena, const struct search_request *request, const char *argument,
+                             const struct options *o)
 {
     (void)argument;
     const int64_t points = space_points(request->space);
     if (points > MAX_EXHAUSTIVE) {
-        complain(o, "the space has %" PRId64 " schedules; --strategy=exhaustive ranks up to %d before it begins: random, halving and model take more", points,
-                 MAX_EXHAUSTIVE);
+        complain(
+            o,
+            "the space has %" PRId64
+            " schedules; --strategy=exhaustive ranks up to %d before it begins: random, halving and model take more",
+            points, MAX_EXHAUSTIVE);
         return NULL;
     }
     struct exhaustive *x = arena_alloc(arena, sizeof *x);
@@ -40,7 +45,8 @@ static enum search_answer exhaustive_next(void *state, struct tune_point *point,
     return SEARCH_POINT;
 }
 
-static const struct strategy search_exhaustive = {"exhaustive", exhaustive_open, exhaustive_next, search_learn_nothing, NULL};
+static const struct strategy search_exhaustive = {"exhaustive", exhaustive_open, exhaustive_next, search_learn_nothing,
+                                                  NULL};
 
 /* ---- random: the same points in a shuffled order ---- */
 
@@ -50,13 +56,15 @@ struct random {
     int64_t points, by_default, next;
 };
 
-static void *random_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
+static void *random_open(struct arena *arena, const struct search_request *request, const char *argument,
+                         const struct options *o)
 {
     (void)argument;
     (void)o;
     struct random *x = arena_alloc(arena, sizeof *x);
     const struct tune_point by_default = point_default(request->space);
-    *x = (struct random){request->space, request->seed, space_points(request->space), point_number(request->space, &by_default), 0};
+    *x = (struct random){request->space, request->seed, space_points(request->space),
+                         point_number(request->space, &by_default), 0};
     return x;
 }
 

@@ -20,7 +20,8 @@ uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k)
     return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* A Feistel network over the least even number of bits that hold all numbers; what falls outside goes round again, which still is a permutation. */
+/* A Feistel network over the least even number of bits that hold all numbers; what falls outside goes round again,
+   which still is a permutation. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k)
 {
     int half = 1;

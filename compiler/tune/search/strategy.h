@@ -13,7 +13,8 @@ enum search_answer { SEARCH_POINT, SEARCH_OVER, SEARCH_FAILED };
 struct strategy {
     const char *name;
     /* `argument`: what follows the colon of pipe:COMMAND. NULL after a message. */
-    void *(*open)(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o);
+    void *(*open)(struct arena *arena, const struct search_request *request, const char *argument,
+                  const struct options *o);
     /* As search_next and search_tell, which keep to the limit of trials. */
     enum search_answer (*next)(void *state, struct tune_point *point, int *samples);
     void (*tell)(void *state, const struct tune_point *point, const struct tune_result *result);
@@ -30,7 +31,8 @@ enum { STREAM_ORDER, STREAM_DESIGN = 16 }; /* the order takes a stream for each 
 /* Number k of the whole numbers below `count`, shuffled. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k);
 
-/* The points that a search considers: all but the default one, or where there are more than `max` a part drawn at random, with room for others. */
+/* The points that a search considers: all but the default one, or where there are more than `max` a part drawn at
+   random, with room for others. */
 struct search_pool {
     int count;
     int64_t *number;  /* ascending where all are there, else in the order of the draw */

@@ -36,13 +36,16 @@ static bool beyond_limit(int code)
 bool store_failed(struct store *s)
 {
     if (beyond_limit(sqlite3_extended_errcode(s->db)))
-        return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it within this shell's limit on the size of files");
+        return store_wrong(s, STATUS_MACHINE,
+                           "there is no space left to write to it within this shell's limit on the size of files");
     const int code = sqlite3_errcode(s->db), number = sqlite3_system_errno(s->db);
     switch (code & 0xff) {
     case SQLITE_FULL: return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it");
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return store_wrong(s, STATUS_MACHINE, "another program has kept it locked for %g s", store_patience / 1000.0);
-    case SQLITE_READONLY: return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
+    case SQLITE_LOCKED:
+        return store_wrong(s, STATUS_MACHINE, "another program has kept it locked for %g s", store_patience / 1000.0);
+    case SQLITE_READONLY:
+        return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
     case SQLITE_NOTADB: return store_wrong(s, STATUS_INPUT, "this is no database");
     case SQLITE_CORRUPT: return store_wrong(s, STATUS_INPUT, "this database is damaged");
     case SQLITE_NOMEM: return store_wrong(s, STATUS_MACHINE, "out of memory");
@@ -51,7 +54,8 @@ bool store_failed(struct store *s)
     case SQLITE_IOERR:
         if (number == ENOSPC || number == EDQUOT || number == EFBIG)
             return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it: %s", strerror(number));
-        return store_wrong(s, STATUS_MACHINE, "%s: %s", (code & 0xff) == SQLITE_IOERR ? "cannot be read or written" : "cannot be opened",
+        return store_wrong(s, STATUS_MACHINE, "%s: %s",
+                           (code & 0xff) == SQLITE_IOERR ? "cannot be read or written" : "cannot be opened",
                            number ? strerror(number) : sqlite3_errmsg(s->db));
     default: return store_wrong(s, STATUS_MACHINE, "%s", sqlite3_errmsg(s->db));
     }

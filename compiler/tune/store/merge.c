@@ -1,4 +1,5 @@
-/* Joins two databases: what the other one has and this one lacks is copied, known by the random keys of runs and trials. */
+/* Joins two databases: what the other one has and this one lacks is copied, known by the random keys of runs and
+   trials. */
 #include "connection.h"
 #include "store.h"
 #include "../../spec/spec.h"
@@ -25,11 +26,13 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
     return row >= 0;
 }
 
-/* A trial that both have is taken from where it was finished last: it may have been running when the one was copied, or have been given more samples. */
+/* A trial that both have is taken from where it was finished last: it may have been running when the one was copied, or
+   have been given more samples. */
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;
-    const char *key = store_text(row, STORE_TRIAL_WIDTH, m->arena), *same_as = store_text(row, STORE_TRIAL_WIDTH + 2, m->arena);
+    const char *key = store_text(row, STORE_TRIAL_WIDTH, m->arena),
+               *same_as = store_text(row, STORE_TRIAL_WIDTH + 2, m->arena);
     const bool finished = sqlite3_column_type(row, STORE_TRIAL_WIDTH + 1) != SQLITE_NULL;
     const double when = sqlite3_column_double(row, STORE_TRIAL_WIDTH + 1);
     int64_t id;
@@ -38,8 +41,9 @@ static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_sp
     if (id && (!finished || known >= when)) return true;
     if (!store_trial_read(m->from, row, space, m->arena, &trial)) return false;
     if (!id) {
-        if (!store_do(m->to, "INSERT INTO trials (key, run, begun, status, process) VALUES (?, ?, ?, ?, nullif(?, ''))", "tidtt", key, run, trial.begun,
-                      tune_status_name[TUNE_RUNNING], store_text(row, STORE_TRIAL_WIDTH - 1, m->arena)))
+        if (!store_do(m->to, "INSERT INTO trials (key, run, begun, status, process) VALUES (?, ?, ?, ?, nullif(?, ''))",
+                      "tidtt", key, run, trial.begun, tune_status_name[TUNE_RUNNING],
+                      store_text(row, STORE_TRIAL_WIDTH - 1, m->arena)))
             return false;
         id = sqlite3_last_insert_rowid(m->to->db);
         if (!store_choose(m->to, id, &trial.point, space)) return false;
@@ -55,18 +59,23 @@ static bool merge_run(struct merge *m, sqlite3_stmt *row)
     struct tune_experiment e;
     const char *key = store_text(row, 1, arena);
     int64_t id, experiment;
-    bool well = store_experiment_read(m->from, sqlite3_column_int64(row, 2), arena, &e) && find_key(m->to, "SELECT id FROM runs WHERE key = ?", key, &id, NULL);
+    bool well = store_experiment_read(m->from, sqlite3_column_int64(row, 2), arena, &e) &&
+                find_key(m->to, "SELECT id FROM runs WHERE key = ?", key, &id, NULL);
     if (well && !id) {
-        well = store_experiment(m->to, &e, &experiment) &&
-               store_do(m->to, "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (?, ?, ?, ?, ?, ?, ?)", "tittttd", key,
-                        experiment, store_text(row, 3, arena), store_text(row, 4, arena), store_text(row, 5, arena), store_text(row, 6, arena),
-                        sqlite3_column_double(row, 7));
+        well =
+            store_experiment(m->to, &e, &experiment) &&
+            store_do(
+                m->to,
+                "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "tittttd", key, experiment, store_text(row, 3, arena), store_text(row, 4, arena),
+                store_text(row, 5, arena), store_text(row, 6, arena), sqlite3_column_double(row, 7));
         if (well) id = sqlite3_last_insert_rowid(m->to->db);
     }
     sqlite3_stmt *q = NULL;
     if (well)
         q = store_ask(m->from,
-                      "SELECT " STORE_TRIAL_COLUMNS ", t.key, t.finished, t.same_as FROM " STORE_TRIALS " WHERE t.run = ? ORDER BY t.same_as IS NOT NULL, t.id",
+                      "SELECT " STORE_TRIAL_COLUMNS ", t.key, t.finished, t.same_as FROM " STORE_TRIALS
+                      " WHERE t.run = ? ORDER BY t.same_as IS NOT NULL, t.id",
                       "i", sqlite3_column_int64(row, 0));
     int more = -1;
     well = q != NULL;
@@ -82,7 +91,8 @@ static bool merge_run(struct merge *m, sqlite3_stmt *row)
 
 static bool merge_runs(struct merge *m)
 {
-    sqlite3_stmt *q = store_ask(m->from, "SELECT id, key, experiment, spec_name, spec_text, strategy, seed, begun FROM runs ORDER BY id", "");
+    sqlite3_stmt *q = store_ask(
+        m->from, "SELECT id, key, experiment, spec_name, spec_text, strategy, seed, begun FROM runs ORDER BY id", "");
     int more = -1;
     bool well = q != NULL;
     while (well && (more = store_row(m->from, q)) > 0) well = merge_run(m, q);

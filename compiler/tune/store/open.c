@@ -1,4 +1,5 @@
-/* The database that results are kept in: opened so that no other file is harmed, written so that nothing is ever half there, and its failures in words. */
+/* The database that results are kept in: opened so that no other file is harmed, written so that nothing is ever half
+   there, and its failures in words. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
@@ -25,8 +26,8 @@ static bool can_be_made(struct store *s)
     return can || store_wrong(s, STATUS_MACHINE, "cannot be made: %s", strerror(why));
 }
 
-/* Whether the file may be opened at all, from its first bytes: SQLite would clean up beside another program's database. The first transaction that makes a
-   database of ours puts our mark there, before there is a log that could hide it. */
+/* Whether the file may be opened at all, from its first bytes: SQLite would clean up beside another program's database.
+   The first transaction that makes a database of ours puts our mark there, before there is a log that could hide it. */
 static bool ours(struct store *s, bool readonly)
 {
     unsigned char head[100] = {0};
@@ -42,19 +43,24 @@ static bool ours(struct store *s, bool readonly)
     const int why = errno;
     close(file);
     if (!known || got < 0) return store_wrong(s, STATUS_MACHINE, "%s", strerror(why));
-    if (!S_ISREG(info.st_mode)) return store_wrong(s, STATUS_INPUT, "this is no file but a %s", S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
+    if (!S_ISREG(info.st_mode))
+        return store_wrong(s, STATUS_INPUT, "this is no file but a %s",
+                           S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
     if (got == 0) return true;
-    if (got < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0) return store_wrong(s, STATUS_INPUT, "this is no database");
+    if (got < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0)
+        return store_wrong(s, STATUS_INPUT, "this is no database");
     const unsigned mark = (unsigned)head[68] << 24 | (unsigned)head[69] << 16 | (unsigned)head[70] << 8 | head[71];
     return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this is a database of another program");
 }
 
-/* A write-ahead log needs memory that all its users share: where files come from another machine, those there would not see it. */
+/* A write-ahead log needs memory that all its users share: where files come from another machine, those there would not
+   see it. */
 static bool shared_between_machines(const struct store *s)
 {
     static const unsigned elsewhere[] = {
-        0x6969 /* NFS */,      0x517b /* SMB */,     0xfe534d42 /* SMB 2 */, 0xff534d42 /* CIFS */,   0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */,
-        0x00c36400 /* Ceph */, 0x5346414f /* AFS */, 0x01021997 /* 9P */,    0x19830326 /* BeeGFS */, 0x65735546 /* FUSE */,   0x7461636f /* OCFS2 */,
+        0x6969 /* NFS */,        0x517b /* SMB */,        0xfe534d42 /* SMB 2 */, 0xff534d42 /* CIFS */,
+        0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */,   0x00c36400 /* Ceph */,  0x5346414f /* AFS */,
+        0x01021997 /* 9P */,     0x19830326 /* BeeGFS */, 0x65735546 /* FUSE */,  0x7461636f /* OCFS2 */,
     };
     struct statfs info;
     if (statfs(s->name, &info) != 0) return false;
@@ -67,14 +73,17 @@ static bool connect(struct store *s, const char *name, int flags)
 {
     sqlite3_close(s->db);
     s->db = NULL;
-    if (sqlite3_open_v2(name, &s->db, flags, NULL) != SQLITE_OK) return s->db ? store_failed(s) : store_wrong(s, STATUS_MACHINE, "out of memory");
+    if (sqlite3_open_v2(name, &s->db, flags, NULL) != SQLITE_OK)
+        return s->db ? store_failed(s) : store_wrong(s, STATUS_MACHINE, "out of memory");
     sqlite3_extended_result_codes(s->db, 1);
     sqlite3_busy_timeout(s->db, store_patience);
-    return sqlite3_exec(s->db, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF", NULL, NULL, NULL) == SQLITE_OK || store_failed(s);
+    return sqlite3_exec(s->db, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF", NULL, NULL, NULL) ==
+               SQLITE_OK ||
+           store_failed(s);
 }
 
-/* Readers, too, have to make files beside the database, unless nobody can be writing: in a folder that they cannot write, without a log that is
-   not yet in the database, SQLite may be told that it does not change. */
+/* Readers, too, have to make files beside the database, unless nobody can be writing: in a folder that they cannot
+   write, without a log that is not yet in the database, SQLite may be told that it does not change. */
 static bool left_behind(const struct store *s, const char *suffix)
 {
     struct stat info;
@@ -88,7 +97,9 @@ static bool left_behind(const struct store *s, const char *suffix)
 static bool connect_unchanging(struct store *s)
 {
     if (left_behind(s, "-wal") || left_behind(s, "-journal"))
-        return store_wrong(s, STATUS_MACHINE, "a tuner that died left a log beside it, which takes a folder that can be written to read: copy both to one");
+        return store_wrong(
+            s, STATUS_MACHINE,
+            "a tuner that died left a log beside it, which takes a folder that can be written to read: copy both to one");
     struct text uri = {0};
     text_add(&uri, "file:");
     for (const char *at = s->name; *at; at++) {
@@ -146,9 +157,12 @@ static bool open_to_write(struct store *s)
     if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
     if (version < store_newest() && !store_migrate(s)) return false;
     /* SQLite would open what cannot be written, and say so at the first trial. */
-    if (sqlite3_db_readonly(s->db, "main") == 1) return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
-    /* With a log readers and a writer do not wait for each other. Where it cannot be had, or others are at work, the database stays as it is: that is safe too. */
-    sqlite3_exec(s->db, shared_between_machines(s) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    if (sqlite3_db_readonly(s->db, "main") == 1)
+        return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
+    /* With a log readers and a writer do not wait for each other. Where it cannot be had, or others are at work, the
+       database stays as it is: that is safe too. */
+    sqlite3_exec(s->db, shared_between_machines(s) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL", NULL,
+                 NULL, NULL);
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* Which process runs a trial, in a form that another can ask about later: a process that was killed cannot say so itself. */
+/* Which process runs a trial, in a form that another can ask about later: a process that was killed cannot say so
+   itself. */
 #include "connection.h"
 
 #include <errno.h>
@@ -35,7 +36,9 @@ static unsigned long long process_begun(long id)
     unsigned long long begun = 0;
     /* its name may have blanks and brackets; the state is the third word, the beginning the 22nd */
     const char *after = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    if (after && sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state, &begun) == 2 &&
+    if (after &&
+        sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state,
+               &begun) == 2 &&
         (state == 'Z' || state == 'X'))
         begun = 0;
     if (file) fclose(file);
@@ -45,7 +48,8 @@ static unsigned long long process_begun(long id)
 const char *process_here(struct arena *arena)
 {
     const struct place p = this_place();
-    return arena_printf(arena, "%s %s %s %ld %llu", p.machine, p.boot, p.container, (long)getpid(), process_begun(getpid()));
+    return arena_printf(arena, "%s %s %s %ld %llu", p.machine, p.boot, p.container, (long)getpid(),
+                        process_begun(getpid()));
 }
 
 bool process_gone(const char *process, double begun)
@@ -55,7 +59,8 @@ bool process_gone(const char *process, double begun)
     long id;
     unsigned long long started;
     if (sscanf(process, "%64s %64s %64s %ld %llu", p.machine, p.boot, p.container, &id, &started) != 5) return true;
-    const bool same_machine = strcmp(p.machine, here.machine) == 0, same_boot = strcmp(p.boot, here.boot) == 0 && strcmp(p.boot, "-") != 0;
+    const bool same_machine = strcmp(p.machine, here.machine) == 0,
+               same_boot = strcmp(p.boot, here.boot) == 0 && strcmp(p.boot, "-") != 0;
     if (same_machine && !same_boot) return true;
     if (same_boot && strcmp(p.container, here.container) == 0 && started > 0) return process_begun(id) != started;
     return store_now() - begun > A_DAY; /* it cannot be asked from here */

@@ -12,8 +12,8 @@
 /* Every column of an experiment but its space, for `store_ask` and in this order. */
 #define EXPERIMENT_TYPES "tttttiiiii"
 #define EXPERIMENT_VALUES(e) \
-    (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, (e)->shape.kv_heads, (e)->shape.length, \
-        (int64_t)(e)->shape.threads
+    (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, \
+        (e)->shape.kv_heads, (e)->shape.length, (int64_t)(e)->shape.threads
 
 const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena)
 {
@@ -32,13 +32,13 @@ static bool knobs_write(struct store *s, int64_t experiment, const struct tune_s
 {
     for (int k = 0; k < space->knobs; k++) {
         const struct tune_knob *knob = &space->knob[k];
-        if (!store_do(s, "INSERT INTO knobs (experiment, position, name, says) VALUES (?, ?, ?, ?)", "iitt", experiment, (int64_t)k, knob->name,
-                      knob->says ? knob->says : ""))
+        if (!store_do(s, "INSERT INTO knobs (experiment, position, name, says) VALUES (?, ?, ?, ?)", "iitt", experiment,
+                      (int64_t)k, knob->name, knob->says ? knob->says : ""))
             return false;
         const int64_t id = sqlite3_last_insert_rowid(s->db);
         for (int v = 0; v < knob->values; v++)
-            if (!store_do(s, "INSERT INTO knob_values (knob, position, value, usual) VALUES (?, ?, ?, ?)", "iiii", id, (int64_t)v, knob->value[v],
-                          (int64_t)(v == knob->default_at)))
+            if (!store_do(s, "INSERT INTO knob_values (knob, position, value, usual) VALUES (?, ?, ?, ?)", "iiii", id,
+                          (int64_t)v, knob->value[v], (int64_t)(v == knob->default_at)))
                 return false;
     }
     return true;
@@ -46,7 +46,8 @@ static bool knobs_write(struct store *s, int64_t experiment, const struct tune_s
 
 static bool values_read(struct store *s, int64_t id, struct tune_knob *knob)
 {
-    sqlite3_stmt *q = store_ask(s, "SELECT position, value, usual FROM knob_values WHERE knob = ? ORDER BY position", "i", id);
+    sqlite3_stmt *q = store_ask(s, "SELECT position, value, usual FROM knob_values WHERE knob = ? ORDER BY position",
+                                "i", id);
     int row = -1, by_default = 0;
     while (q && (row = store_row(s, q)) > 0) {
         if (knob->values == MAX_KNOB_VALUES || sqlite3_column_int64(q, 0) != knob->values) break;
@@ -60,7 +61,8 @@ static bool values_read(struct store *s, int64_t id, struct tune_knob *knob)
 static bool knobs_read(struct store *s, int64_t experiment, struct arena *arena, struct tune_space *space)
 {
     memset(space, 0, sizeof *space);
-    sqlite3_stmt *q = store_ask(s, "SELECT id, position, name, says FROM knobs WHERE experiment = ? ORDER BY position", "i", experiment);
+    sqlite3_stmt *q = store_ask(s, "SELECT id, position, name, says FROM knobs WHERE experiment = ? ORDER BY position",
+                                "i", experiment);
     int row = -1;
     bool well = true;
     while (q && well && (row = store_row(s, q)) > 0) {
@@ -90,10 +92,11 @@ static bool same_space(const struct tune_space *a, const struct tune_space *b)
 
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id)
 {
-    sqlite3_stmt *q = store_ask(s,
-                                "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND attnc = ? AND target = ? AND batch = ?"
-                                " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? ORDER BY id",
-                                EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
+    sqlite3_stmt *q = store_ask(
+        s,
+        "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND attnc = ? AND target = ? AND batch = ?"
+        " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? ORDER BY id",
+        EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
     struct arena *arena = arena_new();
     int row = -1;
     bool well = q != NULL;
@@ -107,10 +110,11 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
     arena_free(arena);
     if (!well || row < 0) return false;
     if (*id) return true;
-    if (!store_do(s,
-                  "INSERT INTO experiments (spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, threads)"
-                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                  EXPERIMENT_TYPES, EXPERIMENT_VALUES(e)))
+    if (!store_do(
+            s,
+            "INSERT INTO experiments (spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, threads)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            EXPERIMENT_TYPES, EXPERIMENT_VALUES(e)))
         return false;
     *id = sqlite3_last_insert_rowid(s->db);
     return knobs_write(s, *id, &e->space);
@@ -118,8 +122,10 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
 
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e)
 {
-    sqlite3_stmt *q = store_ask(s, "SELECT spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, threads FROM experiments WHERE id = ?",
-                                "i", id);
+    sqlite3_stmt *q = store_ask(
+        s,
+        "SELECT spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, threads FROM experiments WHERE id = ?",
+        "i", id);
     const int row = q ? store_row(s, q) : -1;
     if (row > 0) {
         e->spec_hash = store_text(q, 0, arena);
@@ -140,28 +146,34 @@ bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, str
 
 /* ---- runs ---- */
 
-static bool run_row(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run)
+static bool run_row(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume,
+                    int64_t *run)
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, seed);
     int64_t experiment;
     if (!store_experiment(s, e, &experiment)) return false;
     if (resume) {
-        sqlite3_stmt *q = store_ask(s, "SELECT id FROM runs WHERE experiment = ? AND strategy = ? AND seed = ? ORDER BY begun DESC, id DESC LIMIT 1", "itt",
-                                    experiment, strategy, digits);
+        sqlite3_stmt *q = store_ask(
+            s,
+            "SELECT id FROM runs WHERE experiment = ? AND strategy = ? AND seed = ? ORDER BY begun DESC, id DESC LIMIT 1",
+            "itt", experiment, strategy, digits);
         const int row = q ? store_row(s, q) : -1;
         if (row > 0) *run = sqlite3_column_int64(q, 0);
         store_done(q);
         if (row != 0) return row > 0;
     }
-    if (!store_do(s, "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?)",
-                  "ittttd", experiment, e->spec_name, e->spec_text, strategy, digits, store_now()))
+    if (!store_do(
+            s,
+            "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?)",
+            "ittttd", experiment, e->spec_name, e->spec_text, strategy, digits, store_now()))
         return false;
     *run = sqlite3_last_insert_rowid(s->db);
     return true;
 }
 
-bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run)
+bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume,
+               int64_t *run)
 {
     return store_write(s) && store_written(s, run_row(s, e, strategy, seed, resume, run));
 }
@@ -171,10 +183,11 @@ bool store_run(struct store *s, const struct tune_experiment *e, const char *str
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space)
 {
     for (int k = 0; k < space->knobs; k++) {
-        if (!store_do(s,
-                      "INSERT INTO choices (trial, knob, position) SELECT t.id, k.id, ? FROM trials t JOIN runs r ON r.id = t.run"
-                      " JOIN knobs k ON k.experiment = r.experiment AND k.position = ? WHERE t.id = ?",
-                      "iii", (int64_t)point->at[k], (int64_t)k, trial))
+        if (!store_do(
+                s,
+                "INSERT INTO choices (trial, knob, position) SELECT t.id, k.id, ? FROM trials t JOIN runs r ON r.id = t.run"
+                " JOIN knobs k ON k.experiment = r.experiment AND k.position = ? WHERE t.id = ?",
+                "iii", (int64_t)point->at[k], (int64_t)k, trial))
             return false;
         if (sqlite3_changes(s->db) != 1) return damaged(s, "the run of trial", trial);
     }
@@ -185,38 +198,46 @@ bool store_choose(struct store *s, int64_t trial, const struct tune_point *point
 static void at_point(struct text *sql, const struct tune_point *point, const struct tune_space *space)
 {
     for (int k = 0; k < space->knobs; k++)
-        text_add(sql, " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND k.position = %d AND c.position = %d)", k,
-                 point->at[k]);
+        text_add(
+            sql,
+            " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND k.position = %d AND c.position = %d)",
+            k, point->at[k]);
 }
 
 /* The run's trial at the point that nobody is at work on and that has no result; 0: there is none. */
-static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena, int64_t *trial)
+static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point,
+                             const struct tune_space *space, struct arena *arena, int64_t *trial)
 {
     struct text sql = {0};
-    text_add(&sql, "SELECT t.id, t.status, t.process, t.begun FROM trials t WHERE t.run = ? AND t.status IN ('running', 'interrupted')");
+    text_add(
+        &sql,
+        "SELECT t.id, t.status, t.process, t.begun FROM trials t WHERE t.run = ? AND t.status IN ('running', 'interrupted')");
     at_point(&sql, point, space);
     sqlite3_stmt *q = store_ask(s, sql.data, "i", run);
     text_free(&sql);
     int row = -1;
     *trial = 0;
     while (q && !*trial && (row = store_row(s, q)) > 0)
-        if (strcmp(store_text(q, 1, arena), tune_status_name[TUNE_INTERRUPTED]) == 0 || process_gone(store_text(q, 2, arena), sqlite3_column_double(q, 3)))
+        if (strcmp(store_text(q, 1, arena), tune_status_name[TUNE_INTERRUPTED]) == 0 ||
+            process_gone(store_text(q, 2, arena), sqlite3_column_double(q, 3)))
             *trial = sqlite3_column_int64(q, 0);
     store_done(q);
     return row >= 0;
 }
 
-static bool begin_row(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial)
+static bool begin_row(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
+                      int64_t *trial)
 {
     struct arena *arena = arena_new();
     const char *process = process_here(arena);
     bool well = find_interrupted(s, run, point, space, arena, trial);
     if (well && *trial)
-        well = store_do(s, "UPDATE trials SET begun = ?, finished = NULL, status = ?, process = ? WHERE id = ?", "dtti", store_now(),
-                        tune_status_name[TUNE_RUNNING], process, *trial);
+        well = store_do(s, "UPDATE trials SET begun = ?, finished = NULL, status = ?, process = ? WHERE id = ?", "dtti",
+                        store_now(), tune_status_name[TUNE_RUNNING], process, *trial);
     else if (well) {
-        well = store_do(s, "INSERT INTO trials (key, run, begun, status, process) VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?)", "idtt", run, store_now(),
-                        tune_status_name[TUNE_RUNNING], process);
+        well = store_do(
+            s, "INSERT INTO trials (key, run, begun, status, process) VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?)",
+            "idtt", run, store_now(), tune_status_name[TUNE_RUNNING], process);
         *trial = sqlite3_last_insert_rowid(s->db);
         well = well && store_choose(s, *trial, point, space);
     }
@@ -224,18 +245,20 @@ static bool begin_row(struct store *s, int64_t run, const struct tune_point *poi
     return well;
 }
 
-bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial)
+bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
+                 int64_t *trial)
 {
     return store_write(s) && store_written(s, begin_row(s, run, point, space, trial));
 }
 
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result)
 {
-    if (!store_do(s,
-                  "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0),"
-                  " bandwidth = nullif(?, 0.0), code = nullif(?, '') WHERE id = ?",
-                  "dttddddti", finished, tune_status_name[result->status], result->why, result->work, result->peak, result->bytes, result->bandwidth,
-                  result->code, trial))
+    if (!store_do(
+            s,
+            "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0),"
+            " bandwidth = nullif(?, 0.0), code = nullif(?, '') WHERE id = ?",
+            "dttddddti", finished, tune_status_name[result->status], result->why, result->work, result->peak,
+            result->bytes, result->bandwidth, result->code, trial))
         return false;
     if (sqlite3_changes(s->db) != 1) return store_wrong(s, STATUS_MACHINE, "trial %" PRId64 " is there no more", trial);
     if (!store_do(s, "DELETE FROM samples WHERE trial = ?", "i", trial)) return false;
@@ -243,7 +266,9 @@ bool store_set_result(struct store *s, int64_t trial, double finished, const str
     sqlite3_stmt *q = store_ask(s, "INSERT INTO samples (trial, position, seconds, usual) VALUES (?, ?, ?, ?)", "");
     bool well = q != NULL;
     for (int k = 0; well && k < result->samples; k++)
-        well = store_again(s, q, "iidd", trial, (int64_t)k, result->sample[k].seconds, result->sample[k].default_seconds) && store_step(s, q);
+        well = store_again(s, q, "iidd", trial, (int64_t)k, result->sample[k].seconds,
+                           result->sample[k].default_seconds) &&
+               store_step(s, q);
     store_done(q);
     return well;
 }
@@ -255,20 +280,22 @@ bool store_finish(struct store *s, int64_t trial, const struct tune_result *resu
 
 bool store_interrupt(struct store *s, int64_t trial)
 {
-    return store_do(s, "UPDATE trials SET finished = ?, status = ? WHERE id = ? AND finished IS NULL", "dti", store_now(), tune_status_name[TUNE_INTERRUPTED],
-                    trial);
+    return store_do(s, "UPDATE trials SET finished = ?, status = ? WHERE id = ? AND finished IS NULL", "dti",
+                    store_now(), tune_status_name[TUNE_INTERRUPTED], trial);
 }
 
 bool store_set_same(struct store *s, int64_t trial, double finished, const char *status, const char *key)
 {
-    return store_do(s, "UPDATE trials SET finished = ?, status = ?, same_as = ? WHERE id = ?", "dtti", finished, status, key, trial);
+    return store_do(s, "UPDATE trials SET finished = ?, status = ?, same_as = ? WHERE id = ?", "dtti", finished, status,
+                    key, trial);
 }
 
 static bool share(struct store *s, int64_t trial, int64_t measured)
 {
     struct arena *arena = arena_new();
     sqlite3_stmt *q = store_ask(s, "SELECT status, key FROM trials WHERE id = ?", "i", measured);
-    const bool well = q && store_row(s, q) > 0 && store_set_same(s, trial, store_now(), store_text(q, 0, arena), store_text(q, 1, arena));
+    const bool well = q && store_row(s, q) > 0 &&
+                      store_set_same(s, trial, store_now(), store_text(q, 0, arena), store_text(q, 1, arena));
     store_done(q);
     arena_free(arena);
     return well;
@@ -301,8 +328,10 @@ static bool samples_read(struct store *s, struct arena *arena, struct tune_trial
 
 static bool choices_read(struct store *s, const struct tune_space *space, struct tune_trial *trial)
 {
-    sqlite3_stmt *q = store_ask(s, "SELECT k.position, c.position FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = ? ORDER BY k.position", "i",
-                                trial->id);
+    sqlite3_stmt *q = store_ask(
+        s,
+        "SELECT k.position, c.position FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = ? ORDER BY k.position",
+        "i", trial->id);
     int row = -1, knobs = 0;
     bool well = true;
     while (q && well && (row = store_row(s, q)) > 0) {
@@ -325,9 +354,11 @@ static bool status_read(const char *name, enum tune_status *status)
     return false;
 }
 
-bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tune_space *space, struct arena *arena, struct tune_trial *trial)
+bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tune_space *space, struct arena *arena,
+                      struct tune_trial *trial)
 {
-    *trial = (struct tune_trial){.id = sqlite3_column_int64(statement, 0), .begun = sqlite3_column_double(statement, 1)};
+    *trial = (struct tune_trial){.id = sqlite3_column_int64(statement, 0),
+                                 .begun = sqlite3_column_double(statement, 1)};
     struct tune_result *r = &trial->result;
     if (!status_read(store_text(statement, 2, arena), &r->status)) return damaged(s, "trial", trial->id);
     snprintf(r->why, sizeof r->why, "%s", store_text(statement, 3, arena));
@@ -337,25 +368,29 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     r->bandwidth = sqlite3_column_double(statement, 7);
     snprintf(r->code, sizeof r->code, "%s", store_text(statement, 8, arena));
     trial->same_as = sqlite3_column_int64(statement, 9);
-    if (r->status == TUNE_RUNNING && process_gone(store_text(statement, 10, arena), trial->begun)) r->status = TUNE_INTERRUPTED;
+    if (r->status == TUNE_RUNNING && process_gone(store_text(statement, 10, arena), trial->begun))
+        r->status = TUNE_INTERRUPTED;
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
 /* The trials that a question about a run is about: its own, or those of all runs of its experiment. */
-#define OF_RUN " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment WHERE r.id = ?1)))"
+#define OF_RUN \
+    " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment WHERE r.id = ?1)))"
 
 /* The last trial with a result at the point or, where that is NULL, with that C. */
-static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code, const struct tune_space *space,
-                 struct arena *arena, struct tune_trial **found)
+static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
+                 const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {
     struct text sql = {0};
-    text_add(&sql, "SELECT " STORE_TRIAL_COLUMNS " FROM " STORE_TRIALS OF_RUN " AND t.finished IS NOT NULL AND t.status <> 'interrupted'");
+    text_add(&sql, "SELECT " STORE_TRIAL_COLUMNS " FROM " STORE_TRIALS OF_RUN
+                   " AND t.finished IS NOT NULL AND t.status <> 'interrupted'");
     if (point)
         at_point(&sql, point, space);
     else
         text_add(&sql, " AND t.code = ?3 AND t.same_as IS NULL");
     text_add(&sql, " ORDER BY t.finished DESC, t.id DESC LIMIT 1");
-    sqlite3_stmt *q = point ? store_ask(s, sql.data, "ii", run, (int64_t)anywhere) : store_ask(s, sql.data, "iit", run, (int64_t)anywhere, code);
+    sqlite3_stmt *q = point ? store_ask(s, sql.data, "ii", run, (int64_t)anywhere)
+                            : store_ask(s, sql.data, "iit", run, (int64_t)anywhere, code);
     text_free(&sql);
     const int row = q ? store_row(s, q) : -1;
     *found = row > 0 ? arena_alloc(arena, sizeof **found) : NULL;
@@ -364,16 +399,16 @@ static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_
     return well;
 }
 
-const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space,
-                                    struct arena *arena, bool *failed)
+const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point,
+                                    const struct tune_space *space, struct arena *arena, bool *failed)
 {
     struct tune_trial *found = NULL;
     *failed = !(store_read(s) && store_have_read(s, find(s, run, anywhere, point, NULL, space, arena, &found)));
     return *failed ? NULL : found;
 }
 
-const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code, const struct tune_space *space, struct arena *arena,
-                                         bool *failed)
+const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code,
+                                         const struct tune_space *space, struct arena *arena, bool *failed)
 {
     struct tune_trial *found = NULL;
     *failed = !(store_read(s) && store_have_read(s, find(s, run, anywhere, NULL, code, space, arena, &found)));
@@ -388,7 +423,8 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     store_done(q);
     if (row <= 0) return false;
     run->trial = arena_alloc(arena, (size_t)trials * sizeof *run->trial);
-    q = store_ask(s, "SELECT " STORE_TRIAL_COLUMNS " FROM " STORE_TRIALS OF_RUN " ORDER BY t.begun, t.id", "ii", run->id, (int64_t)anywhere);
+    q = store_ask(s, "SELECT " STORE_TRIAL_COLUMNS " FROM " STORE_TRIALS OF_RUN " ORDER BY t.begun, t.id", "ii",
+                  run->id, (int64_t)anywhere);
     bool well = q != NULL;
     while (well && (row = store_row(s, q)) > 0 && run->trials < trials)
         well = store_trial_read(s, q, &run->experiment.space, arena, &run->trial[run->trials++]);
@@ -396,22 +432,28 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     return well && row == 0;
 }
 
-/* All runs of the spec, of any where the name is NULL; or the one with the id, where that is not 0; `anywhere`: with the trials of all runs of its experiment. */
-static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena, struct tune_run **runs)
+/* All runs of the spec, of any where the name is NULL; or the one with the id, where that is not 0; `anywhere`: with
+   the trials of all runs of its experiment. */
+static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena,
+                     struct tune_run **runs)
 {
-    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id)", "ti", spec_name, id);
+    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id)",
+                                "ti", spec_name, id);
     int row = q ? store_row(s, q) : -1, count = 0;
     const int max = row > 0 ? sqlite3_column_int(q, 0) : 0;
     store_done(q);
     if (row <= 0) return -1;
     *runs = arena_alloc(arena, (size_t)max * sizeof **runs);
     q = store_ask(
-        s, "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id) ORDER BY id",
+        s,
+        "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id) ORDER BY id",
         "ti", spec_name, id);
     bool well = q != NULL;
     while (well && (row = store_row(s, q)) > 0 && count < max) {
         struct tune_run *r = &(*runs)[count++];
-        *r = (struct tune_run){.id = sqlite3_column_int64(q, 0), .begun = sqlite3_column_double(q, 1), .strategy = store_text(q, 2, arena)};
+        *r = (struct tune_run){.id = sqlite3_column_int64(q, 0),
+                               .begun = sqlite3_column_double(q, 1),
+                               .strategy = store_text(q, 2, arena)};
         const char *digits = store_text(q, 3, arena);
         well = sscanf(digits, "%" SCNu64, &r->seed) == 1 || damaged(s, "run", r->id);
         if (well) well = store_experiment_read(s, sqlite3_column_int64(q, 6), arena, &r->experiment);

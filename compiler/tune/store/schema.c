@@ -3,11 +3,12 @@
 #include "store.h"
 #include "../../support/support.h"
 
-/* Each step leads from the version of its index to the next; a step that was once released is never changed, a new one is added.
-   Positions count from 0; times are seconds since 1970; what is not known is NULL. `key` is 128 random bits, by which databases that are merged know what
-   they have in common; `id` belongs to one database. */
+/* Each step leads from the version of its index to the next; a step that was once released is never changed, a new one
+   is added. Positions count from 0; times are seconds since 1970; what is not known is NULL. `key` is 128 random bits,
+   by which databases that are merged know what they have in common; `id` belongs to one database. */
 static const char *const steps[] = {
-    /* An experiment: what trials have to agree in to be compared. Its space: knobs, and the values of each, one of which is the compiler's own choice. */
+    /* An experiment: what trials have to agree in to be compared. Its space: knobs, and the values of each, one of
+       which is the compiler's own choice. */
     "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT NOT NULL, attnc TEXT NOT NULL,"
     " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER NOT NULL, threads INTEGER NOT NULL);"
     "CREATE TABLE knobs (id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE, position INTEGER NOT NULL,"
@@ -17,8 +18,9 @@ static const char *const steps[] = {
     /* A run: one search. The seed is in decimal digits, because half of the 64-bit ones are beyond SQL's integers. */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE,"
     " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT NULL);"
-    /* A trial: one point, measured in one process. `finished` is NULL, and the status 'running', until all of it is known. work: FLOPs of a call; peak: the
-       machine's FLOPs a second; bytes: moved by a call; bandwidth: the machine's bytes a second. */
+    /* A trial: one point, measured in one process. `finished` is NULL, and the status 'running', until all of it is
+       known. work: FLOPs of a call; peak: the machine's FLOPs a second; bytes: moved by a call; bandwidth: the
+       machine's bytes a second. */
     "CREATE TABLE trials (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, begun REAL NOT NULL,"
     " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, bandwidth REAL, CHECK ((finished IS NULL) = (status = 'running')));"
     /* The point: for each knob, which of its values. */
@@ -43,8 +45,9 @@ static const char *const steps[] = {
     " (SELECT avg(usual) FROM samples s WHERE s.trial = t.id) AS mean_usual"
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment;",
 
-    /* process: which one began the trial (process.c), so that one that was killed is known to run no more. code: a hash of the C that was measured;
-       same_as: the key of the trial that had the same C and was measured in place of this one, whose result is this one's too. */
+    /* process: which one began the trial (process.c), so that one that was killed is known to run no more. code: a hash
+       of the C that was measured; same_as: the key of the trial that had the same C and was measured in place of this
+       one, whose result is this one's too. */
     "ALTER TABLE trials ADD COLUMN process TEXT;"
     "ALTER TABLE trials ADD COLUMN code TEXT;"
     "ALTER TABLE trials ADD COLUMN same_as TEXT;"
@@ -89,7 +92,9 @@ int store_version(struct store *s)
         return -1;
     }
     if (version > store_newest()) {
-        store_wrong(s, STATUS_INPUT, "a newer attnc made this: its tables are of version %lld, those known here end at %d", (long long)version, store_newest());
+        store_wrong(s, STATUS_INPUT,
+                    "a newer attnc made this: its tables are of version %lld, those known here end at %d",
+                    (long long)version, store_newest());
         return -1;
     }
     return (int)version;

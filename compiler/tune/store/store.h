@@ -18,8 +18,9 @@ struct tune_experiment {
     struct tune_space space;
 };
 struct tune_trial {
-    int64_t id, same_as; /* 0, or the trial with the same C that was measured in place of this one: the result is of that one */
-    double begun;        /* seconds since 1970 */
+    int64_t id,
+        same_as; /* 0, or the trial with the same C that was measured in place of this one: the result is of that one */
+    double begun; /* seconds since 1970 */
     struct tune_point point;
     struct tune_result result;
 };
@@ -43,27 +44,31 @@ struct store {
     char name[];        /* file, or ./file: SQLite gives ":memory:" and "file:" meanings of its own */
 };
 
-/* Opens, makes or migrates the database; with `readonly` it has to be there, and is not changed. NULL after a message: *status. Several processes may have it open,
-   and any may die at any time: what was finished stays. A forked child opens its own. */
+/* Opens, makes or migrates the database; with `readonly` it has to be there, and is not changed. NULL after a message:
+   *status. Several processes may have it open, and any may die at any time: what was finished stays. A forked child
+   opens its own. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
 /* These return false after a message (a full disk, a file that cannot be written, a lock that never came free). */
 /* A run for the experiment: with `resume` the last one of an equal experiment, strategy and seed, if there is one. */
-bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run);
+bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume,
+               int64_t *run);
 /* A trial of the run: new, or one that was interrupted and is begun again. */
-bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial);
+bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
+                 int64_t *trial);
 /* Of a trial that was begun: nothing came of it. */
 bool store_interrupt(struct store *s, int64_t trial);
 /* The result of a trial that was begun is that of another, which was measured with the same C. */
 bool store_share(struct store *s, int64_t trial, int64_t measured);
 /* All that is known of the trial, samples of before included, in one transaction. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
-/* The last finished trial of a run (`anywhere`: of all runs of its experiment) at the point, in the arena; NULL: none (yet). *failed: a message was given. */
-const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space,
-                                    struct arena *arena, bool *failed);
+/* The last finished trial of a run (`anywhere`: of all runs of its experiment) at the point, in the arena; NULL: none
+   (yet). *failed: a message was given. */
+const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point,
+                                    const struct tune_space *space, struct arena *arena, bool *failed);
 /* The same for a trial that was measured with C of that hash. */
-const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code, const struct tune_space *space, struct arena *arena,
-                                         bool *failed);
+const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code,
+                                         const struct tune_space *space, struct arena *arena, bool *failed);
 /* All runs (of the spec with that name, if it is not NULL), in the arena; -1 after a message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
 /* One run, in the arena; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
