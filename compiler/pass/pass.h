@@ -18,10 +18,8 @@ enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
-    bool cleanup; /* runs where it is due, not at a place of its own */
-    unsigned
-        requires,
-    establishes, invalidates; /* properties of the program, as bits */
+    bool cleanup;                                /* runs where it is due, not at a place of its own */
+    unsigned requires, establishes, invalidates; /* properties of the program, as bits */
     void (*run)(struct compilation *c);
 };
 #define PASS(name, ...) void pass_##name(struct compilation *c);
