@@ -32,41 +32,56 @@ static const struct entry_array {
 };
 enum { ARRAYS = sizeof arrays / sizeof *arrays };
 
+/* The first array of an entry point, whose rows stand together, and how many it has. */
+static const struct entry_array *arrays_of(enum entry entry, int *count)
+{
+    int first = 0;
+    while (first < ARRAYS && arrays[first].entry != entry) first++;
+    for (*count = 0; first + *count < ARRAYS && arrays[first + *count].entry == entry;) ++*count;
+    return arrays + first;
+}
+
 const char *emit_array_arguments(struct arena *arena, const char *stored)
 {
+    int count;
+    const struct entry_array *const array = arrays_of(ENTRY_forward, &count);
     const char *list = "";
-    for (int a = 0; a < ARRAYS; a++)
+    for (int a = 0; a < count; a++)
         list = arena_printf(arena, "%s%s%s%s *%s", list,
-                            a == 0                                     ? ""
-                            : arrays[a].access != arrays[a - 1].access ? ",\n    "
-                                                                       : ", ",
-                            arrays[a].access == READ ? "const " : "", stored, arrays[a].name);
+                            a == 0                                   ? ""
+                            : array[a].access != array[a - 1].access ? ",\n    "
+                                                                     : ", ",
+                            array[a].access == READ ? "const " : "", stored, array[a].name);
     return list;
 }
 
 const char *emit_array_shapes(const struct spec *spec, struct arena *arena)
 {
+    int count;
+    const struct entry_array *const array = arrays_of(ENTRY_forward, &count);
     const char *list = "";
-    for (int a = 0; a < ARRAYS; a++)
-        list = arena_printf(arena, "%s%s%s [B,%s,%s,%lld]", list, a ? "  " : "", arrays[a].name,
-                            arrays[a].heads == HEADS ? "H" : "G", arrays[a].length == N_Q ? "n_q" : "n_k",
-                            (long long)(arrays[a].elements == HEAD_DIM ? spec->head_dim : spec->value_dim));
+    for (int a = 0; a < count; a++)
+        list = arena_printf(arena, "%s%s%s [B,%s,%s,%lld]", list, a ? "  " : "", array[a].name,
+                            array[a].heads == HEADS ? "H" : "G", array[a].length == N_Q ? "n_q" : "n_k",
+                            (long long)(array[a].elements == HEAD_DIM ? spec->head_dim : spec->value_dim));
     return list;
 }
 
 /* What the words for arrays in emit/c/ stand for. */
 static void set_arrays(struct template_names *t, const char *stored)
 {
+    int count;
+    const struct entry_array *const array = arrays_of(ENTRY_forward, &count);
     const char *members = "", *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "";
-    for (int a = 0; a < ARRAYS; a++) {
-        const char *name = arrays[a].name, *comma = a ? ", " : "", *constant = arrays[a].access == READ ? "const " : "";
-        const bool same = a && arrays[a].access == arrays[a - 1].access;
+    for (int a = 0; a < count; a++) {
+        const char *name = array[a].name, *comma = a ? ", " : "", *constant = array[a].access == READ ? "const " : "";
+        const bool same = a && array[a].access == array[a - 1].access;
         members = same ? arena_printf(t->arena, "%s, *%s", members, name)
                        : arena_printf(t->arena, "%s%s%s%s *%s", members, a ? ";\n    " : "", constant, stored, name);
         values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, name);
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, comma, constant, name);
         cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, comma, constant, stored, name);
-        const char **const missing = arrays[a].length == N_Q ? &of_queries : &of_keys;
+        const char **const missing = array[a].length == N_Q ? &of_queries : &of_keys;
         *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
     }
     template_set(t, "ARRAY_MEMBERS", arena_printf(t->arena, "%s;", members));
