@@ -162,7 +162,7 @@ def bound_by_memory(place):
 # ---------------------------------------------------------------- a machine that shakes
 
 SHAKES = wrapped('static int calls; const struct timespec wait = {0, 20000000}; if (calls++ % 2) nanosleep(&wait, NULL);') + r'''
-case $file in */machine_probe.c) sed -i 's/return best;/{ static int turns; return turns++ % 2 ? best : best \/ 2; }/' "$file" ;; esac
+case $file in */probe.c) sed -i 's/return best;/{ static int turns; return turns++ % 2 ? best : best \/ 2; }/' "$file" ;; esac
 '''
 
 
@@ -256,7 +256,7 @@ def a_page_of_help_for_each_command(place):
     own = {'explain': '--machine --lengths --document --threads --emit', 'run': '--in --out --seed --threads', 'check': '--lengths --heads --seed --threads',
            'bench': '--lengths --heads --plot --csv', 'tune': '--shape --strategy --db --report', 'list': '', 'show': 'NAME'}
     pages = {command: place.attnc(command, '--help').stdout for command in own}
-    with open(os.path.join(ROOT, 'compiler', 'command_line.def')) as f:
+    with open(os.path.join(ROOT, 'compiler', 'command', 'command_line.def')) as f:
         rows = re.findall(r'^OPTION\("(\S+?)", "\S*", \w+, (.*?), (?:true|false),', f.read(), re.M)
     check(len(rows) > 30, 'the rows of the table were not found')
     for command, page in pages.items():
