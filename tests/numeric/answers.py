@@ -56,7 +56,8 @@ NUDGED = [exact_definitions(seed) for seed in range(3)]
 
 
 def attend(module, spec, arrays, number):
-    P = {n: number(x) if x.dtype.kind == 'f' else x for n, x in arrays.items()}
+    numbers = (lambda x: x.astype(number)) if isinstance(number, type) else number   # number(x) makes an array of one element a scalar
+    P = {n: numbers(x) if x.dtype.kind == 'f' else x for n, x in arrays.items()}
     q, k, v = (P.pop(n) for n in 'qkv')
     with np.errstate(over='ignore', invalid='ignore'):
         return module.attend(spec, P, q, k, v)
