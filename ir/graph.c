@@ -130,6 +130,23 @@ void graph_insert(struct graph *g, int at, struct value v)
     for (int o = 0; o < g->outputs; o++) g->output[o].value += g->output[o].value >= at;
 }
 
+int graph_map_summed(struct graph *g, int v)
+{
+    bool summed = false;
+    for (int w = v + 1; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++)
+            summed |= g->value[w].operand[k].of == v && g->value[w].op != GRAPH_MAP;
+    if (!summed) return 0;
+    struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
+    map.operands = 1;
+    map.operand[0] = graph_ref(g, v, NULL);
+    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+    graph_insert(g, v + 1, map);
+    for (int w = v + 2; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) g->value[w].operand[k].of += g->value[w].operand[k].of == v;
+    return 1;
+}
+
 void graph_output(struct graph *g, const char *name, int v)
 {
     if (g->outputs == MAX_OUTPUTS) return;
@@ -177,6 +194,15 @@ bool ref_uses_axis(const struct ref *r, int axis)
 {
     for (int k = 0; k < r->rank; k++)
         if (indexes(r->sub[k], axis)) return true;
+    return false;
+}
+
+bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
+{
+    if (e->op == EXPR_INDEX) return e->integer == axis;
+    if (e->op == EXPR_OPERAND) return ref_uses_axis(&operand[e->integer], axis);
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (expr_uses_axis(e->arg[k], operand, axis)) return true;
     return false;
 }
 

@@ -145,7 +145,7 @@ const char *expr_name(enum expr_op op);
 /* The sign of a binary operator as C has it, or NULL. */
 const char *expr_infix(enum expr_op op);
 enum expr_effort expr_effort(enum expr_op op);
-/* Whether e or anything that it is computed from takes at least so much. */
+/* Whether e or anything that it is computed from takes at least `effort`. */
 bool expr_takes(const struct expr *e, enum expr_effort effort);
 /* The one expression of the module that is like this. Only for what the builders below cannot make. */
 const struct expr *expr_intern(struct module *m, struct expr e);
@@ -216,6 +216,8 @@ bool ref_equal(const struct ref *a, const struct ref *b);
 /* The axis that subscript k simply runs along, or -1 when it is any other expression. */
 int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
+/* Whether e, whose operands are these, changes along the axis. */
+bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
 enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
 
@@ -373,6 +375,9 @@ struct ref graph_ref(const struct graph *g, int v, const int *axes);
 struct value graph_value(enum graph_op op, int rank, const int *axes);
 /* Puts a value, whose operands are numbered below `at`, before value `at`; the rest is renumbered. */
 void graph_insert(struct graph *g, int at, struct value v);
+/* Puts a map of value v after it for what uses it, if a sum does: passes look for maps alone. Returns the values added.
+ */
+int graph_map_summed(struct graph *g, int v);
 /* Drops values that no output needs and renumbers. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);

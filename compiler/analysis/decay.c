@@ -22,11 +22,7 @@ struct exponent {
 
 static bool uses(const struct exponent *x, const struct expr *e, int axis)
 {
-    if (e->op == EXPR_INDEX) return e->integer == axis;
-    if (e->op == EXPR_OPERAND) return ref_uses_axis(&x->value->operand[e->integer], axis);
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (uses(x, e->arg[k], axis)) return true;
-    return false;
+    return expr_uses_axis(e, x->value->operand, axis);
 }
 
 static bool independent(const struct exponent *x, const struct expr *e)

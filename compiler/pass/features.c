@@ -19,11 +19,7 @@ const struct expr *separate_query_position(const struct separation *x)
 
 bool separate_uses_axis(const struct separation *x, const struct expr *e, int axis)
 {
-    if (e->op == EXPR_INDEX) return e->integer == axis;
-    if (e->op == EXPR_OPERAND) return ref_uses_axis(&x->value->operand[e->integer], axis);
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (separate_uses_axis(x, e->arg[k], axis)) return true;
-    return false;
+    return expr_uses_axis(e, x->value->operand, axis);
 }
 
 static struct node *node(struct separation *x, enum node_kind kind, const struct node *a, const struct node *b,
@@ -100,8 +96,8 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     const struct expr *position = separate_query_position(x);
     const char *why = decay_of(x->m, x->value, x->lane, x->stream, x->last == position, e, &found);
     if (!why && !x->last)
-        why =
-            "a weight that falls with the distance of query and key is carried only under a mask that ends at the query, as 'causal' does";
+        why = "a weight that falls with the distance of query and key is carried only under a mask that ends at the "
+              "query, as 'causal' does";
     if (why) return separate_none(x, why);
     struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
     n->base = found.base;

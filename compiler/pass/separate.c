@@ -153,10 +153,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
         plan->region = blocks.rest;
         plan->last = separate_query_position(x);
     } else if (!separate_prefix_region(x, &plan->region, &plan->last))
-        return separate_none(
-                   x,
-                   "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what these make have), for a state only takes keys in") !=
-               NULL;
+        return separate_none(x, "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what "
+                                "these make have), for a state only takes keys in") != NULL;
     if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies
                          after it */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
@@ -266,27 +264,6 @@ static void rewrite(struct separation *x, struct plan *plan)
     }
 }
 
-static bool is_summed(const struct graph *g, int v)
-{
-    for (int w = v + 1; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++)
-            if (g->value[w].operand[k].of == v && g->value[w].op != GRAPH_MAP) return true;
-    return false;
-}
-
-/* A sum of inner products themselves gets a map of them, which simplify removes again if nothing comes of it. */
-static void map_of(struct graph *g, int v)
-{
-    struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
-    map.operands = 1;
-    map.operand[0] = graph_ref(g, v, NULL);
-    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
-    graph_insert(g, v + 1, map);
-    for (int w = v + 2; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++)
-            if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = v + 1;
-}
-
 void pass_separate(struct compilation *c)
 {
     if (!c->linear) return;
@@ -304,7 +281,8 @@ void pass_separate(struct compilation *c)
             query |= value->axes[k] == x->lane;
         }
         if (!pair || !query) continue;
-        if (value->op == GRAPH_CONTRACT && is_summed(c->graph, v)) map_of(c->graph, v++);
+        if (value->op == GRAPH_CONTRACT)
+            v += graph_map_summed(c->graph, v); /* simplify removes it if nothing comes of it */
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
         struct plan plan;

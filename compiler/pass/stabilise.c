@@ -147,25 +147,6 @@ static void rename_axes(struct graph *g)
         }
 }
 
-/* A weight that is a sum of terms and nothing else becomes a map of it, as other weights are. Returns how many values
-   were added. */
-static int have_map(struct graph *g, int v)
-{
-    bool mapped = true;
-    for (int w = v + 1; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++)
-            mapped &= g->value[w].operand[k].of != v || g->value[w].op == GRAPH_MAP;
-    if (mapped) return 0;
-    struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
-    map.operands = 1;
-    map.operand[0] = graph_ref(g, v, NULL);
-    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
-    graph_insert(g, v + 1, map);
-    for (int w = v + 2; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++) g->value[w].operand[k].of += g->value[w].operand[k].of == v;
-    return 1;
-}
-
 /* Inner products, over one constant axis, of two exponentials that both run along it become sums of exponentials. */
 static void open_products(struct graph *g)
 {
@@ -203,7 +184,7 @@ static void open_products(struct graph *g)
         graph_insert(g, v, terms);
         sum.operand[0] = graph_ref(g, v, NULL);
         g->value[++v] = sum;
-        v += have_map(g, v);
+        v += graph_map_summed(g, v);
     }
 }
 

@@ -6,6 +6,14 @@
 
 static const struct position nowhere = {0, 0};
 
+void spec_error_from(struct diagnostics *d, const char *origin, struct position at, const char *message)
+{
+    if (origin)
+        diagnostics_error(d, nowhere, "--set %.100s: %s", origin, message);
+    else
+        diagnostics_error(d, at, "%s", message);
+}
+
 void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ...)
 {
     r->muted = node->wrong;
@@ -16,10 +24,7 @@ void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ..
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    if (node->origin)
-        diagnostics_error(r->d, nowhere, "--set %.100s: %s", node->origin, message);
-    else
-        diagnostics_error(r->d, node->at, "%s", message);
+    spec_error_from(r->d, node->origin, node->at, message);
 }
 
 void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t offset, bool note, const char *message)

@@ -64,7 +64,7 @@ void spec_override(struct spec_reader *r, const char *override)
     const struct position nowhere = {0, 0};
     const char *equals = strchr(override, '=');
     if (!equals || equals == override) {
-        diagnostics_error(r->d, nowhere, "--set %.100s: expected key=value", override);
+        spec_error_from(r->d, override, nowhere, "expected key=value");
         return;
     }
     int parts = 1;
@@ -74,8 +74,7 @@ void spec_override(struct spec_reader *r, const char *override)
             if (s == override || s[1] == '.' || s[1] == '=') parts = MAX_PARTS + 1;
         }
     if (parts > MAX_PARTS) {
-        diagnostics_error(r->d, nowhere, "--set %.100s: the key is no path of words with single dots between them",
-                          override);
+        spec_error_from(r->d, override, nowhere, "the key is no path of words with single dots between them");
         return;
     }
     char *path = arena_copy(r->arena, override);

@@ -24,6 +24,8 @@ enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256 };
 
 /* Errors about a node, once for each; those about the value of a --set name it and are positioned nowhere. (error.c) */
 void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);
+/* Says that the error is of --set with this text, unless it is NULL; then the error has a position. */
+void spec_error_from(struct diagnostics *d, const char *origin, struct position at, const char *message);
 /* About byte `offset` of a scalar, which may have several such errors: the caller sets node->wrong after the last. */
 void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t offset, bool note, const char *message);
 void spec_note(struct spec_reader *r, const struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);

@@ -53,10 +53,7 @@ static void report(struct loader *r, struct position at, const char *format, ...
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    if (r->origin)
-        diagnostics_error(r->d, (struct position){0, 0}, "--set %.100s: %s", r->origin, message);
-    else
-        diagnostics_error(r->d, at, "%s", message);
+    spec_error_from(r->d, r->origin, at, message);
 }
 
 static void remark(struct loader *r, struct position at, const char *message)

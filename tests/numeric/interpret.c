@@ -8,23 +8,10 @@
 #include "../../compiler/target/target.h"
 #include "../../compiler/variant/variant.h"
 #include "../../runtime/attnrt.h"
+#include "../read_whole.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static char *read_whole(struct arena *arena, const char *file, size_t *length)
-{
-    struct text text = {NULL, 0, 0};
-    char buffer[4096];
-    FILE *in = fopen(file, "rb");
-    if (!in) return NULL;
-    while (!feof(in) && !ferror(in)) text_append(&text, buffer, fread(buffer, 1, sizeof buffer, in));
-    fclose(in);
-    *length = text.length;
-    char *copy = arena_copy(arena, text.data ? text.data : "");
-    text_free(&text);
-    return copy;
-}
 
 /* Each form in a module of its own. */
 static const struct loops *loops_of(struct arena *arena, const struct spec *spec, bool linear, struct diagnostics *d)

@@ -9,6 +9,7 @@
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
 #include "../../compiler/target/target.h"
+#include "../read_whole.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,20 +29,6 @@ static int failed(const char *file, const char *message)
 {
     fprintf(stderr, "%s: %s\n", file, message);
     return 1;
-}
-
-static char *read_whole(struct arena *arena, const char *file)
-{
-    struct text text = {NULL, 0, 0};
-    char buffer[4096];
-    FILE *in = fopen(file, "rb");
-    if (!in) return NULL;
-    while (!feof(in) && !ferror(in)) text_append(&text, buffer, fread(buffer, 1, sizeof buffer, in));
-    bool read = !ferror(in);
-    fclose(in);
-    char *copy = read ? arena_copy(arena, text.data ? text.data : "") : NULL;
-    text_free(&text);
-    return copy;
 }
 
 /* What follows `# key:` in the comments at the beginning of the text, or NULL. */
@@ -141,7 +128,7 @@ static const char *evaluate(struct arena *arena, const struct program *p, const 
     return evaluate_with(arena, p, size, NULL, 0, out, count);
 }
 
-/* The sum of the output of `p` times that of `dout`, with the array moved by so many steps along a random direction. */
+/* The sum of the output of `p` times that of `dout`, with the array moved by `step` along a random direction. */
 static double moved(struct arena *arena, const struct program *p, const struct problem_size *size, struct tensor array,
                     int64_t count, double step, const double *dout)
 {
@@ -250,7 +237,8 @@ static const char *reads_back(struct arena *arena, const char *text)
 
 static int run_file(struct arena *arena, const char *file)
 {
-    const char *text = read_whole(arena, file);
+    size_t length;
+    const char *text = read_whole(arena, file, &length);
     if (!text) return failed(file, strerror(errno));
     struct diagnostics *d = diagnostics_new(arena, file, text, strlen(text));
     struct program before = parse(arena, text, d);
