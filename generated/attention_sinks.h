@@ -1,7 +1,8 @@
 /* attention_sinks.h, made by attnc 0.1.0: attnc attention_sinks.yaml
    causal softmax attention to the first 4 tokens and to the 1020 positions up to a query
    Xiao et al., Efficient Streaming Language Models with Attention Sinks (2024), section 3.2
-   q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
 #ifndef ATTNC_attention_sinks_H
 #define ATTNC_attention_sinks_H
@@ -20,12 +21,15 @@ struct attention_sinks_params {
 size_t attention_sinks_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int attention_sinks_params_init(struct attention_sinks_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t attention_sinks_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
-int attention_sinks_forward(const struct attn_problem *problem, const struct attention_sinks_params *params, const float *q, const float *k, const float *v,
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
+   the result does not depend on the number of threads. */
+int attention_sinks_forward(const struct attn_problem *problem, const struct attention_sinks_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace);
 extern const struct attn_kernel attention_sinks_kernel;
 

@@ -46,9 +46,11 @@
      %30 = map [b g m i e] select(eq(%28, 0.0), 0.0, div(%29, %28))
      output %30
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 253 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 253 keys on: the weight is an inner product of 128 features,
+   whose sum over keys is a state of 128 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
@@ -112,7 +114,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -120,13 +122,15 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -163,7 +167,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -193,7 +198,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -205,7 +211,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -225,25 +232,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -269,47 +282,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -326,11 +357,13 @@ TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -350,11 +383,13 @@ TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
@@ -594,8 +629,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_22 = (i0 + i + lane_v4) + t_21;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22, mask_v4), load_v4(score + j * 272 + i),
-                        splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22, mask_v4),
+                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -615,8 +650,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -782,7 +817,8 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                    store_v4(key_11 + f * 32 + j, (f < 64) ? load_v4(key_3 + min(f, 63) * 32 + j) : load_v4(key + max(f - 64, 0) * 32 + j));
+                    store_v4(key_11 + f * 32 + j, (f < 64) ? load_v4(key_3 + min(f,
+                        63) * 32 + j) : load_v4(key + max(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -791,7 +827,8 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_11 + f * 32 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 8336 + f] += total;
@@ -827,8 +864,8 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new13 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
-                        splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
@@ -885,8 +922,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
-            32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -981,7 +1018,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        const vec_v4 query_11_new23 = (f < 64) ? load_v4(query_3 + min(f, 63) * 32 + i) : load_v4(query + max(f - 64, 0) * 32 + i);
+                        const vec_v4 query_11_new23 = (f < 64) ? load_v4(query_3 + min(f,
+                            63) * 32 + i) : load_v4(query + max(f - 64, 0) * 32 + i);
                         store_v4(query_11 + f * 32 + i, query_11_new23);
                         query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
@@ -1105,14 +1143,16 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_34 = (i0 + i + lane_v4) + t_33;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 32) <= (j0 + j))),
-                                mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
+                                splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1132,8 +1172,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[2];
@@ -1141,7 +1181,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_35)) & (-(int64_t)t_36), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_35)) &
+                                (-(int64_t)t_36), mask_v4);
                         }
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
@@ -1153,7 +1194,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 const vec_v4 t_37 = load_v4(row_sum + i) + load_v4(query_12 + i);
                 const mask_v4 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 32 + i, pick_v4(t_38, splat_v4(0.0f), (load_v4(sum + e * 32 + i) + load_v4(query_13 + e * 32 + i)) / t_37));
+                    store_v4(sum + e * 32 + i, pick_v4(t_38, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) + load_v4(query_13 + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1167,15 +1209,19 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) hedgehog_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v4(call, task,
+            part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) hedgehog_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -1186,7 +1232,7 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -1194,7 +1240,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -1235,7 +1282,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1259,7 +1307,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1271,7 +1320,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -1291,25 +1341,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1335,47 +1391,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1392,11 +1466,13 @@ TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -1416,11 +1492,13 @@ TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
@@ -1660,8 +1738,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_22 = (i0 + i + lane_v3) + t_21;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22, mask_v3), load_v3(score + j * 272 + i),
-                        splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22, mask_v3),
+                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -1681,8 +1759,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1848,7 +1926,8 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_11 + f * 32 + j, (f < 64) ? load_v3(key_3 + min(f, 63) * 32 + j) : load_v3(key + max(f - 64, 0) * 32 + j));
+                    store_v3(key_11 + f * 32 + j, (f < 64) ? load_v3(key_3 + min(f,
+                        63) * 32 + j) : load_v3(key + max(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -1857,7 +1936,8 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_11 + f * 32 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 8336 + f] += total;
@@ -1893,8 +1973,8 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new13 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
-                        splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
@@ -1951,8 +2031,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
-            32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -2047,7 +2127,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_11_new23 = (f < 64) ? load_v3(query_3 + min(f, 63) * 32 + i) : load_v3(query + max(f - 64, 0) * 32 + i);
+                        const vec_v3 query_11_new23 = (f < 64) ? load_v3(query_3 + min(f,
+                            63) * 32 + i) : load_v3(query + max(f - 64, 0) * 32 + i);
                         store_v3(query_11 + f * 32 + i, query_11_new23);
                         query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
@@ -2171,14 +2252,16 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_34 = (i0 + i + lane_v3) + t_33;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 32) <= (j0 + j))),
-                                mask_v3), load_v3(score + j * 32 + i), splat_v3(0.0f)));
+                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
+                                splat_v3(0.0f)));
                         }
                     }
                 }
@@ -2198,8 +2281,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[4];
@@ -2207,7 +2290,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_35)) & (-(int64_t)t_36), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_35)) &
+                                (-(int64_t)t_36), mask_v3);
                         }
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
@@ -2219,7 +2303,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 const vec_v3 t_37 = load_v3(row_sum + i) + load_v3(query_12 + i);
                 const mask_v3 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 32 + i, pick_v3(t_38, splat_v3(0.0f), (load_v3(sum + e * 32 + i) + load_v3(query_13 + e * 32 + i)) / t_37));
+                    store_v3(sum + e * 32 + i, pick_v3(t_38, splat_v3(0.0f),
+                        (load_v3(sum + e * 32 + i) + load_v3(query_13 + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -2233,15 +2318,19 @@ TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) hedgehog_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v3(call, task,
+            part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) hedgehog_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -2250,7 +2339,7 @@ TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, 
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -2298,7 +2387,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2316,7 +2406,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -2328,7 +2419,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -2348,25 +2440,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2387,52 +2484,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -2717,8 +2833,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_22 = (i0 + i + lane_any) + t_21;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22, mask_any), load_any(score + j * 144 + i),
-                        splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22, mask_any),
+                        load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -2738,8 +2854,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -2905,7 +3021,8 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_11 + f * 32 + j, (f < 64) ? load_any(key_3 + min(f, 63) * 32 + j) : load_any(key + max(f - 64, 0) * 32 + j));
+                    store_any(key_11 + f * 32 + j, (f < 64) ? load_any(key_3 + min(f,
+                        63) * 32 + j) : load_any(key + max(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -2914,7 +3031,8 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_11 + f * 32 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 8336 + f] += total;
@@ -2950,8 +3068,8 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new13 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
-                        splat_any(1));
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
@@ -3008,8 +3126,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 +=
-            32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -3104,7 +3222,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_11_new23 = (f < 64) ? load_any(query_3 + min(f, 63) * 32 + i) : load_any(query + max(f - 64, 0) * 32 + i);
+                        const vec_any query_11_new23 = (f < 64) ? load_any(query_3 + min(f,
+                            63) * 32 + i) : load_any(query + max(f - 64, 0) * 32 + i);
                         store_any(query_11 + f * 32 + i, query_11_new23);
                         query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
@@ -3224,18 +3343,21 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            store_any(score + j * 32 + i, load_any(score + j * 32 + i) + load_any(score_2 + j * 32 + i));
+                            store_any(score + j * 32 + i, load_any(score + j * 32 + i) + load_any(score_2 + j * 32 +
+                                i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_34 = (i0 + i + lane_any) + t_33;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 32) <= (j0 +
-                                j))), mask_any), load_any(score + j * 32 + i), splat_any(0.0f)));
+                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
+                                splat_any(0.0f)));
                         }
                     }
                 }
@@ -3255,8 +3377,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
@@ -3264,7 +3386,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_35)) & (-(int64_t)t_36), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_35)) &
+                                (-(int64_t)t_36), mask_any);
                         }
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
@@ -3276,8 +3399,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 const vec_any t_37 = load_any(row_sum + i) + load_any(query_12 + i);
                 const mask_any t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 32 + i, pick_any(t_38, splat_any(0.0f), (load_any(sum + e * 32 + i) + load_any(query_13 + e * 32 + i)) /
-                        t_37));
+                    store_any(sum + e * 32 + i, pick_any(t_38, splat_any(0.0f),
+                        (load_any(sum + e * 32 + i) + load_any(query_13 + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -3291,15 +3414,19 @@ static void hedgehog_linear_any(const struct call *call, int64_t task, struct pa
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) hedgehog_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_any(call, task,
+            part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) hedgehog_queries_any(call, task, part, turn);
     }
 }
 
@@ -3309,7 +3436,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -3317,18 +3444,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 61952, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 61952, .shared = 66560,
+            .slot = 33344, .slots = 4, .together = 1};
         return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 668672};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 61952, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 61952, .shared = 66560,
+            .slot = 33344, .slots = 4, .together = 1};
         return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 668672};
     }
 #endif
-    if (n_k >= 253) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 61952, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+    if (n_k >= 253) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 61952, .shared = 66560,
+        .slot = 33344, .slots = 4, .together = 1};
     return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 388672};
 }
 
@@ -3338,8 +3469,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3362,8 +3494,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -3371,7 +3505,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t hedgehog_params_size(void)
@@ -3388,7 +3523,7 @@ int hedgehog_params_init(struct hedgehog_params *params, uint64_t seed, void *st
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 253};
@@ -3406,7 +3541,8 @@ size_t hedgehog_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_params *params, const float *q, const float *k, const float *v,
+int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_params *params, const float *q,
+    const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -3419,7 +3555,8 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -3437,7 +3574,8 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -3463,13 +3601,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return hedgehog_params_init((struct hedgehog_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return hedgehog_forward(problem, (const struct hedgehog_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return hedgehog_forward(problem, (const struct hedgehog_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel hedgehog_kernel = {
     .name = "hedgehog", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct hedgehog_params),
-    .params_size = hedgehog_params_size, .params_init = params_init_any, .workspace = hedgehog_workspace, .forward = forward_any,
+    .params_size = hedgehog_params_size, .params_init = params_init_any, .workspace = hedgehog_workspace,
+    .forward = forward_any,
 };

@@ -30,9 +30,11 @@
      %15 = map [b g m i e] select(eq(%13, 0.0), 0.0, div(%14, %13))
      output %15
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 70 keys on: the weight is an inner product of 65 features, whose sum over keys is a state of 65 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 70 keys on: the weight is an inner product of 65 features,
+   whose sum over keys is a state of 65 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
      x86-64-v4  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
@@ -96,7 +98,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -104,7 +106,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -125,7 +128,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -155,7 +159,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -167,7 +172,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -179,8 +185,10 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -206,33 +214,46 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -242,7 +263,8 @@ TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -399,7 +421,8 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-TARGET_v4 APART void linear_taylor_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_taylor_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -501,7 +524,8 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_3 + f * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 4240 + f] += total;
@@ -534,8 +558,8 @@ TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
-                        splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v4(1));
                 }
             }
         }
@@ -543,7 +567,8 @@ TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task
 }
 
 /* A tile of queries meets the states. */
-TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -643,16 +668,20 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v4(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linear_taylor_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v4(call,
+            task, part, turn);
         meet(part);
     }
-    for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256); turn += part->threads) linear_taylor_queries_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256);
+        turn += part->threads) linear_taylor_queries_v4(call, task, part, turn);
     meet(part);
 }
 #endif
@@ -663,7 +692,7 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -671,7 +700,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -691,7 +721,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -715,7 +746,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -727,7 +759,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -739,8 +772,10 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -766,33 +801,46 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -802,7 +850,8 @@ TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -959,7 +1008,8 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-TARGET_v3 APART void linear_taylor_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_taylor_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1061,7 +1111,8 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_3 + f * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 4240 + f] += total;
@@ -1094,8 +1145,8 @@ TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
-                        splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v3(1));
                 }
             }
         }
@@ -1103,7 +1154,8 @@ TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task
 }
 
 /* A tile of queries meets the states. */
-TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1203,16 +1255,20 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v3(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linear_taylor_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v3(call,
+            task, part, turn);
         meet(part);
     }
-    for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256); turn += part->threads) linear_taylor_queries_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256);
+        turn += part->threads) linear_taylor_queries_v3(call, task, part, turn);
     meet(part);
 }
 #endif
@@ -1221,7 +1277,7 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -1248,7 +1304,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1266,7 +1323,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -1278,7 +1336,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -1290,8 +1349,9 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1312,38 +1372,52 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -1603,7 +1677,8 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 65; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + min(f, 63) * 144 + j) : splat_any(1.0f));
+                    store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + min(f,
+                        63) * 144 + j) : splat_any(1.0f));
                 }
             }
         }
@@ -1612,7 +1687,8 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_3 + f * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 4240 + f] += total;
@@ -1645,8 +1721,8 @@ APART void linear_taylor_fold_any(const struct call *call, int64_t task, const s
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
-                        splat_any(1));
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_any(1));
                 }
             }
         }
@@ -1740,7 +1816,8 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         const vec_any query_4_9 = load_any(query_4 + i);
         const mask_any t_10 = query_4_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(query_5 + e * 144 + i, pick_any(t_10, splat_any(0.0f), load_any(query_5 + e * 144 + i) / query_4_9));
+            store_any(query_5 + e * 144 + i, pick_any(t_10, splat_any(0.0f),
+                load_any(query_5 + e * 144 + i) / query_4_9));
         }
     }
     /* out = query_5, transposed back */
@@ -1754,16 +1831,20 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, stru
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_any(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linear_taylor_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_any(call,
+            task, part, turn);
         meet(part);
     }
-    for (int64_t turn = part->number; turn < members * ((n_q + 127) / 128); turn += part->threads) linear_taylor_queries_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < members * ((n_q + 127) / 128);
+        turn += part->threads) linear_taylor_queries_any(call, task, part, turn);
     meet(part);
 }
 
@@ -1773,7 +1854,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -1781,18 +1862,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 70) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 141376, .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 70) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 141376,
+            .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
         return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 404480};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 70) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 141376, .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
+        if (n_k >= 70) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 141376,
+            .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
         return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 404480};
     }
 #endif
-    if (n_k >= 70) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74816, .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
+    if (n_k >= 70) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74816, .shared = 33920,
+        .slot = 16960, .slots = 4, .together = 1};
     return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 231424};
 }
 
@@ -1802,8 +1887,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1826,8 +1912,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -1835,7 +1923,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t linear_taylor_params_size(void)
@@ -1852,7 +1941,7 @@ int linear_taylor_params_init(struct linear_taylor_params *params, uint64_t seed
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 70};
@@ -1870,7 +1959,8 @@ size_t linear_taylor_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int linear_taylor_forward(const struct attn_problem *problem, const struct linear_taylor_params *params, const float *q, const float *k, const float *v,
+int linear_taylor_forward(const struct attn_problem *problem, const struct linear_taylor_params *params, const float *q,
+    const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -1882,7 +1972,8 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -1900,7 +1991,8 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -1921,13 +2013,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return linear_taylor_params_init((struct linear_taylor_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return linear_taylor_forward(problem, (const struct linear_taylor_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return linear_taylor_forward(problem, (const struct linear_taylor_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel linear_taylor_kernel = {
     .name = "linear_taylor", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_taylor_params),
-    .params_size = linear_taylor_params_size, .params_init = params_init_any, .workspace = linear_taylor_workspace, .forward = forward_any,
+    .params_size = linear_taylor_params_size, .params_init = params_init_any, .workspace = linear_taylor_workspace,
+    .forward = forward_any,
 };

@@ -27,8 +27,9 @@
      %11 = map [b g m i e] select(eq(%9, 0.0), 0.0, div(%10, %9))
      output %11
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
@@ -89,18 +90,20 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -117,7 +120,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -147,7 +151,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -159,7 +164,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -171,8 +177,10 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -198,33 +206,46 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -334,8 +355,8 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 64) {
                 UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
-                    add_v4(carried + s * 64 + d, carried_compensation + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d),
-                        splat_v4(1));
+                    add_v4(carried + s * 64 + d, carried_compensation + s * 64 + d,
+                        load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
                 }
             }
         }
@@ -343,8 +364,8 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    add_v4(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
-                        splat_v4(1));
+                    add_v4(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
                 }
             }
         }
@@ -448,16 +469,20 @@ TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, s
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linformer_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v4(call, task,
+            part, turn);
         meet(part);
     }
-    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64); turn += part->threads) linformer_queries_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
+        turn += part->threads) linformer_queries_v4(call, task, part, turn);
     meet(part);
 }
 #endif
@@ -468,14 +493,15 @@ TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, s
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
@@ -495,7 +521,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -519,7 +546,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -531,7 +559,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -543,8 +572,10 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -570,33 +601,46 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -706,8 +750,8 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 16) {
                 UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
-                    add_v3(carried + s * 64 + d, carried_compensation + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d),
-                        splat_v3(1));
+                    add_v3(carried + s * 64 + d, carried_compensation + s * 64 + d,
+                        load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
                 }
             }
         }
@@ -715,8 +759,8 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    add_v3(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
-                        splat_v3(1));
+                    add_v3(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
                 }
             }
         }
@@ -820,16 +864,20 @@ TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, s
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linformer_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v3(call, task,
+            part, turn);
         meet(part);
     }
-    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64); turn += part->threads) linformer_queries_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
+        turn += part->threads) linformer_queries_v3(call, task, part, turn);
     meet(part);
 }
 #endif
@@ -838,7 +886,7 @@ TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, s
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
@@ -865,7 +913,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -883,7 +932,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -895,7 +945,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -907,8 +958,9 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -929,38 +981,52 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -1070,8 +1136,8 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 8) {
                 UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
-                    add_any(carried + s * 64 + d, carried_compensation + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d),
-                        splat_any(1));
+                    add_any(carried + s * 64 + d, carried_compensation + s * 64 + d,
+                        load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
                 }
             }
         }
@@ -1079,8 +1145,8 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    add_any(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
-                        splat_any(1));
+                    add_any(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
                 }
             }
         }
@@ -1184,16 +1250,20 @@ static void linformer_rows_any(const struct call *call, int64_t task, struct par
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linformer_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_any(call,
+            task, part, turn);
         meet(part);
     }
-    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64); turn += part->threads) linformer_queries_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
+        turn += part->threads) linformer_queries_any(call, task, part, turn);
     meet(part);
 }
 
@@ -1203,7 +1273,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -1211,14 +1281,18 @@ static struct version version(int64_t n_k)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
+            .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
+            .slots = 4, .together = 1};
 #endif
-    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
+        .slots = 4, .together = 1};
 }
 
 static size_t bytes_a_thread(const struct version *v)
@@ -1227,8 +1301,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1251,8 +1326,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -1260,7 +1337,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t linformer_params_size(void)
@@ -1284,7 +1362,8 @@ size_t linformer_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
-int linformer_forward(const struct attn_problem *problem, const struct linformer_params *params, const float *q, const float *k, const float *v,
+int linformer_forward(const struct attn_problem *problem, const struct linformer_params *params, const float *q,
+    const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -1315,7 +1394,8 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -1341,13 +1421,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return linformer_params_init((struct linformer_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return linformer_forward(problem, (const struct linformer_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return linformer_forward(problem, (const struct linformer_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel linformer_kernel = {
     .name = "linformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct linformer_params),
-    .params_size = linformer_params_size, .params_init = params_init_any, .workspace = linformer_workspace, .forward = forward_any,
+    .params_size = linformer_params_size, .params_init = params_init_any, .workspace = linformer_workspace,
+    .forward = forward_any,
 };

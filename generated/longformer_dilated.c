@@ -1,7 +1,8 @@
 /* longformer_dilated.c, made by attnc 0.1.0: attnc longformer_dilated.yaml
    C11 with GNU extensions, for a C compiler; C++ includes longformer_dilated.h.
    softmax attention to every other position on both sides of a query, and of the first token to and from all others
-   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (2020), section 3.1, dilated sliding window and global attention
+   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (2020), section 3.1,
+   dilated sliding window and global attention
 
    What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
      graph longformer_dilated f32
@@ -17,15 +18,18 @@
      %2 = input v [b g j e]
      %3 = contract [b g m i j] %0 %1
      %4 = map [b g m i j] exp(mul(%3, 0.125))
-     %5 = reduce sum 0 [b g m i] %4 where or(and(and(le(add(add(i, sub(size(j), size(i))), -512), j), le(j, add(add(i, sub(size(j), size(i))), 512))),
-         eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2))), or(eq(add(i, sub(size(j), size(i))), 0), eq(j, 0)))
-     %6 = contract [b g m i e] %4 %2 where or(and(and(le(add(add(i, sub(size(j), size(i))), -512), j), le(j, add(add(i, sub(size(j), size(i))),
-         512))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2))), or(eq(add(i, sub(size(j), size(i))), 0), eq(j, 0)))
+     %5 = reduce sum 0 [b g m i] %4 where or(and(and(le(add(add(i, sub(size(j), size(i))), -512), j), le(j, add(add(i,
+     sub(size(j), size(i))), 512))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2))), or(eq(add(i,
+     sub(size(j), size(i))), 0), eq(j, 0)))
+     %6 = contract [b g m i e] %4 %2 where or(and(and(le(add(add(i, sub(size(j), size(i))), -512), j), le(j, add(add(i,
+     sub(size(j), size(i))), 512))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2))), or(eq(add(i,
+     sub(size(j), size(i))), 0), eq(j, 0)))
      %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
      output %7
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
@@ -68,7 +72,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -76,13 +80,15 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -99,7 +105,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -129,7 +136,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -141,7 +149,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -161,25 +170,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -205,47 +220,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -254,11 +287,13 @@ TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, int64_t a_row, const 
 {
     dot_v4(4, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -348,8 +383,8 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 for (int64_t i = 0; i < i_count; i += 16) {
                     const ints_v4 t_1 = ((i0 + 2 * (i + lane_v4)) + t_0) == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)), mask_v4), load_v4(score + j *
-                            64 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)),
+                            mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -368,7 +403,8 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                     store_v4(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 16) {
                 const vec_v4 old_max_3 = load_v4(old_max + i);
                 const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
@@ -389,7 +425,8 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(!finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+            if (__builtin_expect(!finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
                 dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[4];
@@ -400,8 +437,9 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                     for (int64_t i = 0; i < i_count; i += 16) {
                         const ints_v4 t_9 = (i0 + 2 * (i + lane_v4)) + t_8;
                         const ints_v4 r10 = t_9 % 2;
-                        seen[i / 16] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 + 512))) & ((r10 + (((r10 != 0) &
-                        ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) | (-(int64_t)t_12)), mask_v4);
+                        seen[i / 16] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                            512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
+                            (-(int64_t)t_12)), mask_v4);
                     }
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
                 }
@@ -412,14 +450,18 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512, 0) : 0},
-            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
+            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512,
+                0) : 0},
+            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q +
+                512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* those that every query of it sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513, 0) : 0},
-            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
+            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513,
+                0) : 0},
+            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q +
+                513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t part = 0; part < j_ranges; part++) {
@@ -436,8 +478,8 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                         store_v4(old_max_2 + i, load_v4(row_max + i));
                     }
                     if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is not wholly inside the mask */
-                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) && ((i + (n_k - n_q)) != 0)) &&
-                            (j !=  ... */
+                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) &&
+                           ((i + (n_k - n_q)) != 0)) && (j !=  ... */
                         const int64_t t_13 = n_k - n_q;
                         for (int64_t i = 0; i < i_count; i += 16) {
                             const ints_v4 t_14 = (i0 + 2 * (i + lane_v4)) + t_13;
@@ -445,8 +487,9 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                             const ints_v4 t_16 = t_14 + 512;
                             const ints_v4 t_17 = t_14 != 0;
                             for (int64_t j = 0; j < j_count; j++) {
-                                store_v4(score_2 + j * 64 + i, pick_v4(__builtin_convertvector((((t_15 <= (j0 + 2 * j)) & ((j0 + 2 * j) <= t_16)) &
-                                    t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v4), load_v4(score_2 + j * 64 + i), splat_v4(-INFINITY)));
+                                store_v4(score_2 + j * 64 + i, pick_v4(__builtin_convertvector((((t_15 <= (j0 + 2 * j))
+                                    & ((j0 + 2 * j) <= t_16)) & t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v4),
+                                    load_v4(score_2 + j * 64 + i), splat_v4(-INFINITY)));
                             }
                         }
                     }
@@ -465,8 +508,8 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                             store_v4(row_max + i, row_max_in[u]);
                         }
                     }
-                    /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2; row_sum_compensation = row_sum_compensation * old_max_2
-                        */
+                    /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2;
+                       row_sum_compensation = row_sum_compensation * old_max_2 */
                     for (int64_t i = 0; i < i_count; i += 16) {
                         const vec_v4 old_max_2_18 = load_v4(old_max_2 + i);
                         const vec_v4 old_max_2_new19 = exp2_v4(old_max_2_18 - load_v4(row_max + i));
@@ -487,7 +530,8 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                     /* sum[e][i] = sum * old_max_2 + sum over j of v * score_2 */
-                    if (__builtin_expect(!finite_v4(v + j0 * v_row, 2 * v_row, j_count, 64), 0)) { /* infinity and NaN reach only what sees them */
+                    if (__builtin_expect(!finite_v4(v + j0 * v_row, 2 * v_row, j_count, 64),
+                        0)) { /* infinity and NaN reach only what sees them */
                         dot1_v4(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_v4 seen[4];
@@ -498,10 +542,12 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                             for (int64_t i = 0; i < i_count; i += 16) {
                                 const ints_v4 t_24 = (i0 + 2 * (i + lane_v4)) + t_23;
                                 const ints_v4 r25 = t_24 % 2;
-                                seen[i / 16] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <= (t_24 + 512))) & ((r25 +
-                                (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) == t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v4);
+                                seen[i / 16] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 *
+                                    j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
+                                    t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v4);
                             }
-                            add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen, i_count);
+                            add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen,
+                                i_count);
                         }
                     } else
                         dot2_v4(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
@@ -528,7 +574,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -536,7 +582,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -558,7 +605,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -582,7 +630,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -594,7 +643,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -614,25 +664,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -658,47 +714,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -707,11 +781,13 @@ TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, int64_t a_row, const 
 {
     dot_v3(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -801,8 +877,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 for (int64_t i = 0; i < i_count; i += 8) {
                     const ints_v3 t_1 = ((i0 + 2 * (i + lane_v3)) + t_0) == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)), mask_v3), load_v3(score + j *
-                            64 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)),
+                            mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -821,7 +897,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                     store_v3(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 8) {
                 const vec_v3 old_max_3 = load_v3(old_max + i);
                 const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
@@ -842,7 +919,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(!finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+            if (__builtin_expect(!finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
                 dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[8];
@@ -853,8 +931,9 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                     for (int64_t i = 0; i < i_count; i += 8) {
                         const ints_v3 t_9 = (i0 + 2 * (i + lane_v3)) + t_8;
                         const ints_v3 r10 = t_9 % 2;
-                        seen[i / 8] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 + 512))) & ((r10 + (((r10 != 0) &
-                        ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) | (-(int64_t)t_12)), mask_v3);
+                        seen[i / 8] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                            512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
+                            (-(int64_t)t_12)), mask_v3);
                     }
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
                 }
@@ -865,14 +944,18 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512, 0) : 0},
-            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
+            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512,
+                0) : 0},
+            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q +
+                512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* those that every query of it sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513, 0) : 0},
-            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
+            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513,
+                0) : 0},
+            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q +
+                513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t part = 0; part < j_ranges; part++) {
@@ -889,8 +972,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                         store_v3(old_max_2 + i, load_v3(row_max + i));
                     }
                     if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is not wholly inside the mask */
-                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) && ((i + (n_k - n_q)) != 0)) &&
-                            (j !=  ... */
+                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) &&
+                           ((i + (n_k - n_q)) != 0)) && (j !=  ... */
                         const int64_t t_13 = n_k - n_q;
                         for (int64_t i = 0; i < i_count; i += 8) {
                             const ints_v3 t_14 = (i0 + 2 * (i + lane_v3)) + t_13;
@@ -898,8 +981,9 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                             const ints_v3 t_16 = t_14 + 512;
                             const ints_v3 t_17 = t_14 != 0;
                             for (int64_t j = 0; j < j_count; j++) {
-                                store_v3(score_2 + j * 64 + i, pick_v3(__builtin_convertvector((((t_15 <= (j0 + 2 * j)) & ((j0 + 2 * j) <= t_16)) &
-                                    t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v3), load_v3(score_2 + j * 64 + i), splat_v3(-INFINITY)));
+                                store_v3(score_2 + j * 64 + i, pick_v3(__builtin_convertvector((((t_15 <= (j0 + 2 * j))
+                                    & ((j0 + 2 * j) <= t_16)) & t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v3),
+                                    load_v3(score_2 + j * 64 + i), splat_v3(-INFINITY)));
                             }
                         }
                     }
@@ -918,8 +1002,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                             store_v3(row_max + i, row_max_in[u]);
                         }
                     }
-                    /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2; row_sum_compensation = row_sum_compensation * old_max_2
-                        */
+                    /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2;
+                       row_sum_compensation = row_sum_compensation * old_max_2 */
                     for (int64_t i = 0; i < i_count; i += 8) {
                         const vec_v3 old_max_2_18 = load_v3(old_max_2 + i);
                         const vec_v3 old_max_2_new19 = exp2_v3(old_max_2_18 - load_v3(row_max + i));
@@ -940,7 +1024,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                     /* sum[e][i] = sum * old_max_2 + sum over j of v * score_2 */
-                    if (__builtin_expect(!finite_v3(v + j0 * v_row, 2 * v_row, j_count, 64), 0)) { /* infinity and NaN reach only what sees them */
+                    if (__builtin_expect(!finite_v3(v + j0 * v_row, 2 * v_row, j_count, 64),
+                        0)) { /* infinity and NaN reach only what sees them */
                         dot1_v3(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_v3 seen[8];
@@ -951,10 +1036,12 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                             for (int64_t i = 0; i < i_count; i += 8) {
                                 const ints_v3 t_24 = (i0 + 2 * (i + lane_v3)) + t_23;
                                 const ints_v3 r25 = t_24 % 2;
-                                seen[i / 8] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <= (t_24 + 512))) & ((r25 +
-                                (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) == t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v3);
+                                seen[i / 8] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 *
+                                    j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
+                                    t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v3);
                             }
-                            add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen, i_count);
+                            add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen,
+                                i_count);
                         }
                     } else
                         dot2_v3(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
@@ -979,7 +1066,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -1009,7 +1096,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1027,7 +1115,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -1039,7 +1128,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -1059,25 +1149,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1098,52 +1193,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1152,11 +1266,13 @@ APART void dot0_any(int64_t rows, const float *a, int64_t a_row, const float *b,
 {
     dot_any(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -1246,8 +1362,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 for (int64_t i = 0; i < i_count; i += 4) {
                     const ints_any t_1 = ((i0 + 2 * (i + lane_any)) + t_0) == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)), mask_any), load_any(score +
-                            j * 64 + i), splat_any(-INFINITY)));
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) ==
+                            0)), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -1266,7 +1382,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                     store_any(row_max + i, row_max_in[u]);
                 }
             }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 4) {
                 const vec_any old_max_3 = load_any(old_max + i);
                 const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
@@ -1287,7 +1404,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(!finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+            if (__builtin_expect(!finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
                 dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[16];
@@ -1298,8 +1416,9 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                     for (int64_t i = 0; i < i_count; i += 4) {
                         const ints_any t_9 = (i0 + 2 * (i + lane_any)) + t_8;
                         const ints_any r10 = t_9 % 2;
-                        seen[i / 4] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 + 512))) & ((r10 + (((r10 != 0) &
-                        ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) | (-(int64_t)t_12)), mask_any);
+                        seen[i / 4] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                            512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
+                            (-(int64_t)t_12)), mask_any);
                     }
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
                 }
@@ -1310,14 +1429,18 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512, 0) : 0},
-            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q + 512) : 0},
+            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512,
+                0) : 0},
+            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q +
+                512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* those that every query of it sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513, 0) : 0},
-            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q + 513) : 0},
+            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513,
+                0) : 0},
+            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q +
+                513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t part = 0; part < j_ranges; part++) {
@@ -1334,8 +1457,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                         store_any(old_max_2 + i, load_any(row_max + i));
                     }
                     if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is not wholly inside the mask */
-                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) && ((i + (n_k - n_q)) != 0)) &&
-                            (j !=  ... */
+                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) &&
+                           ((i + (n_k - n_q)) != 0)) && (j !=  ... */
                         const int64_t t_13 = n_k - n_q;
                         for (int64_t i = 0; i < i_count; i += 4) {
                             const ints_any t_14 = (i0 + 2 * (i + lane_any)) + t_13;
@@ -1343,8 +1466,9 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                             const ints_any t_16 = t_14 + 512;
                             const ints_any t_17 = t_14 != 0;
                             for (int64_t j = 0; j < j_count; j++) {
-                                store_any(score_2 + j * 64 + i, pick_any(__builtin_convertvector((((t_15 <= (j0 + 2 * j)) & ((j0 + 2 * j) <= t_16)) &
-                                    t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_any), load_any(score_2 + j * 64 + i), splat_any(-INFINITY)));
+                                store_any(score_2 + j * 64 + i, pick_any(__builtin_convertvector((((t_15 <= (j0 + 2 *
+                                    j)) & ((j0 + 2 * j) <= t_16)) & t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_any),
+                                    load_any(score_2 + j * 64 + i), splat_any(-INFINITY)));
                             }
                         }
                     }
@@ -1363,8 +1487,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                             store_any(row_max + i, row_max_in[u]);
                         }
                     }
-                    /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2; row_sum_compensation = row_sum_compensation * old_max_2
-                        */
+                    /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2;
+                       row_sum_compensation = row_sum_compensation * old_max_2 */
                     for (int64_t i = 0; i < i_count; i += 4) {
                         const vec_any old_max_2_18 = load_any(old_max_2 + i);
                         const vec_any old_max_2_new19 = exp2_any(old_max_2_18 - load_any(row_max + i));
@@ -1385,7 +1509,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                     /* sum[e][i] = sum * old_max_2 + sum over j of v * score_2 */
-                    if (__builtin_expect(!finite_any(v + j0 * v_row, 2 * v_row, j_count, 64), 0)) { /* infinity and NaN reach only what sees them */
+                    if (__builtin_expect(!finite_any(v + j0 * v_row, 2 * v_row, j_count, 64),
+                        0)) { /* infinity and NaN reach only what sees them */
                         dot1_any(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_any seen[16];
@@ -1396,10 +1521,12 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                             for (int64_t i = 0; i < i_count; i += 4) {
                                 const ints_any t_24 = (i0 + 2 * (i + lane_any)) + t_23;
                                 const ints_any r25 = t_24 % 2;
-                                seen[i / 4] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <= (t_24 + 512))) & ((r25 +
-                                (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) == t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_any);
+                                seen[i / 4] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 *
+                                    j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
+                                    t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_any);
                             }
-                            add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen, i_count);
+                            add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen,
+                                i_count);
                         }
                     } else
                         dot2_any(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
@@ -1424,14 +1551,15 @@ struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    int64_t apart; /* the queries of a task are so many positions apart */
+    int64_t apart; /* positions between two queries of a task */
 };
 
 static struct version version(int64_t n_k)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return (struct version){.rows = longformer_dilated_rows_v4, .tile = 64, .own = 123904, .apart = 2};
 #endif
 #if defined(__x86_64__)
@@ -1447,8 +1575,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1492,7 +1621,8 @@ size_t longformer_dilated_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
-int longformer_dilated_forward(const struct attn_problem *problem, const struct longformer_dilated_params *params, const float *q, const float *k, const float *v,
+int longformer_dilated_forward(const struct attn_problem *problem, const struct longformer_dilated_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -1508,7 +1638,8 @@ int longformer_dilated_forward(const struct attn_problem *problem, const struct 
     const int threads = thread_count(problem, bytes);
     if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
-    const int64_t far = this.tile * this.apart; /* from the first query of a task to that of the next with the same remainder */
+    /* from the first query of a task to that of the next with the same remainder */
+    const int64_t far = this.tile * this.apart;
     const int64_t tasks = call.p.batch * heads * (far > 0 ? (call.p.n_q + far - 1) / far * this.apart : 1);
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
@@ -1534,13 +1665,17 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return longformer_dilated_params_init((struct longformer_dilated_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return longformer_dilated_forward(problem, (const struct longformer_dilated_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return longformer_dilated_forward(problem, (const struct longformer_dilated_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel longformer_dilated_kernel = {
     .name = "longformer_dilated", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct longformer_dilated_params),
-    .params_size = longformer_dilated_params_size, .params_init = params_init_any, .workspace = longformer_dilated_workspace, .forward = forward_any,
+    .params_size = longformer_dilated_params_size, .params_init = params_init_any,
+        .workspace = longformer_dilated_workspace,
+    .forward = forward_any,
 };

@@ -1,7 +1,10 @@
 /* packed_documents.h, made by attnc 0.1.0: attnc packed_documents.yaml
-   causal softmax attention over documents packed one behind the other into the rows of a batch: a token sees those before it in its own document
-   the parameter document [B, n_k] numbers the document of every token; tiles of queries and keys that share none are left out
-   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   causal softmax attention over documents packed one behind the other into the rows of a batch: a token sees those
+   before it in its own document
+   the parameter document [B, n_k] numbers the document of every token;
+   tiles of queries and keys that share none are left out
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
 #ifndef ATTNC_packed_documents_H
 #define ATTNC_packed_documents_H
@@ -20,12 +23,15 @@ struct packed_documents_params {
 size_t packed_documents_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int packed_documents_params_init(struct packed_documents_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t packed_documents_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
-int packed_documents_forward(const struct attn_problem *problem, const struct packed_documents_params *params, const float *q, const float *k, const float *v,
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
+   the result does not depend on the number of threads. */
+int packed_documents_forward(const struct attn_problem *problem, const struct packed_documents_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace);
 extern const struct attn_kernel packed_documents_kernel;
 

@@ -1,9 +1,9 @@
 /* packed_documents_polysketch.c, made by attnc 0.1.0: attnc packed_documents_polysketch.yaml
    C11 with GNU extensions, for a C compiler; C++ includes packed_documents_polysketch.h.
-   linear-time attention over documents packed one behind the other: polynomial of degree 4, a random sketch of size 32 between blocks and exact
-       inside them
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2; document [B, n_k] numbers the document of every token, in
-       ascending order
+   linear-time attention over documents packed one behind the other: polynomial of degree 4,
+   a random sketch of size 32 between blocks and exact inside them
+   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2; document [B,
+   n_k] numbers the document of every token, in ascending order
 
    What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
      graph packed_documents_polysketch f32
@@ -40,19 +40,21 @@
      %22 = map [b g j r] mul(mul(%20, %21), 0.17677669529663687)
      %23 = contract [b g m i j] %19 %22
      %24 = contract [b g m i j] %14 %8
-     %25 = map [b g m i j] select(eq(div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 256)), 256), div(sub(j,
-         floormod(j, 256)), 256)), mul(mul(%24, %24), mul(%24, %24)), mul(%23, %23))
+     %25 = map [b g m i j] select(eq(div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))),
+     256)), 256), div(sub(j, floormod(j, 256)), 256)), mul(mul(%24, %24), mul(%24, %24)), mul(%23, %23))
      %26 = param document i32 [b j]
-     %27 = reduce sum 0 [b g m i] %25 where and(le(j, add(i, sub(size(j), size(i)))), eq(id(document, b, add(i, sub(size(j), size(i)))), id(document,
-         b, j)))
-     %28 = contract [b g m i e] %25 %2 where and(le(j, add(i, sub(size(j), size(i)))), eq(id(document, b, add(i, sub(size(j), size(i)))), id(document,
-         b, j)))
+     %27 = reduce sum 0 [b g m i] %25 where and(le(j, add(i, sub(size(j), size(i)))), eq(id(document, b, add(i,
+     sub(size(j), size(i)))), id(document, b, j)))
+     %28 = contract [b g m i e] %25 %2 where and(le(j, add(i, sub(size(j), size(i)))), eq(id(document, b, add(i,
+     sub(size(j), size(i)))), id(document, b, j)))
      %29 = map [b g m i e] select(eq(add(%27, 1.0), 0.0), 0.0, div(%28, add(%27, 1.0)))
      output %29
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 1018 keys on: the weight is an inner product of 528 features, whose sum over keys is a state of 528 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 1018 keys on: the weight is an inner product of 528 features,
+   whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
@@ -136,7 +138,7 @@ INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -144,7 +146,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -165,7 +168,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -195,7 +199,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -207,7 +212,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -227,25 +233,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -271,47 +283,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -332,11 +362,13 @@ TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -356,11 +388,13 @@ TARGET_v4 APART void dot9_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
@@ -457,7 +491,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) * 0.176776695f);
+                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) *
+                    0.176776695f);
             }
         }
     }
@@ -534,7 +569,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -542,7 +578,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         dot2_v4(j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_v4(j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+           256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
@@ -552,12 +589,14 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                 const vec_v4 score_2_12 = load_v4(score_2 + j * 272 + i);
                 const vec_v4 t_13 = score_2_12 * score_2_12;
                 const vec_v4 score_14 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_13 *
-                    t_13, score_14 * score_14));
+                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                    256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, 0.0f) */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+            not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
+               score, 0.0f) */
             const int64_t t_15 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
@@ -565,8 +604,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                 for (int lane = 0; lane < 16; lane++) id_17[lane] = id_at(document, id_17[lane], n_k);
                 const ints_v4 t_18 = id_17;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 == (document[j0 + j])), mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 ==
+                        (document[j0 + j])), mask_v4), load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -586,8 +625,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v4(v + j0 * v_row,
-            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
+            && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -618,7 +657,8 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
 }
 
 /* States begin with no key. */
-TARGET_v4 APART void packed_documents_polysketch_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void packed_documents_polysketch_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -644,7 +684,8 @@ TARGET_v4 APART void packed_documents_polysketch_begin_v4(const struct call *cal
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -736,28 +777,31 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) *
+                        0.176776695f);
                 }
             }
         }
         /* key_9 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k)) ? load_v4(v + (j0 + j) *
-                    v_row + e) : splat_v4(0.0f));
+                store_v4(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1,
+                    n_k)) ? load_v4(v + (j0 + j) * v_row + e) : splat_v4(0.0f));
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5, 0.0f) */
+            /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5,
+               0.0f) */
             const int64_t t_5 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 ints_v4 id_4 = j0 + j + lane_v4;
                 for (int lane = 0; lane < 16; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
                 const ints_v4 t_6 = id_4 == t_5;
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_8 + (f - f0) * 64 + j, pick_v4(__builtin_convertvector(t_6, mask_v4), load_v4(key_5 + (f % 32) * 64 + j) *
-                        load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j), splat_v4(0.0f)));
+                    store_v4(key_8 + (f - f0) * 64 + j, pick_v4(__builtin_convertvector(t_6, mask_v4),
+                        load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j),
+                        splat_v4(0.0f)));
                 }
             }
             /* state += key_8 */
@@ -765,7 +809,8 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
-                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -777,7 +822,8 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -793,8 +839,10 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
-        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
+        /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b,
+           min(chunk * 256, n_k) +  ... */
+        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256,
+            n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_7 = load_v4(carried + f);
             const vec_v4 before_new8 = carried_7;
@@ -803,16 +851,19 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
             add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
             store_v4(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
-        /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
-        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
+        /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b,
+           min(chunk * 256, n ... */
+        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256,
+            n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 carried_2_10 = load_v4(carried_2 + f * 64 + e);
                 const vec_v4 before_2_new11 = carried_2_10;
                 store_v4(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_v4(0.0f));
-                store_v4(carried_2_compensation + f * 64 + e, t_12 ? load_v4(carried_2_compensation + f * 64 + e) : splat_v4(0.0f));
-                add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                    splat_v4(1));
+                store_v4(carried_2_compensation + f * 64 + e, t_12 ? load_v4(carried_2_compensation + f * 64 + e) :
+                    splat_v4(0.0f));
+                add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                    load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v4(1));
                 store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new11);
             }
         }
@@ -820,7 +871,8 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -862,8 +914,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
@@ -920,7 +972,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) *
+                            0.176776695f);
                     }
                 }
             }
@@ -949,8 +1002,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            const vec_v4 query_8_new17 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                                i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_v4 query_8_new17 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f
+                                % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v4(query_8 + (f - f0) * 64 + i, query_8_new17);
                             query_9_in[u] += query_8_new17 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -979,7 +1032,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
+                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
+                    /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1038,10 +1092,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) {
-                    /* the tile is not wholly inside the mask */
-                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j))) && ((chunk * 256) <= j),
-                        s ... */
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 +
+                    n_k - n_q + 1) : 0) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b,
+                       j))) && ((chunk * 256) <= j), s ... */
                     const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_25 = (i0 + i + lane_v4) + t_24;
@@ -1049,8 +1103,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         for (int lane = 0; lane < 16; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
                         const ints_v4 t_27 = id_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 == (document[j0 + j]))) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 ==
+                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4),
+                                load_v4(score + j * 64 + i), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1070,8 +1125,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
-                    1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <=
+                    ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                    0)) { /* infinity and NaN reach only what sees them */
                     dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
@@ -1083,26 +1139,29 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                             const ints_v4 t_29 = (i0 + i + lane_v4) + t_28;
                             ints_v4 id_30 = t_29;
                             for (int lane = 0; lane < 16; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            seen[i / 16] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) & (-(int64_t)t_32), mask_v4);
+                            seen[i / 16] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                                (-(int64_t)t_32), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot11_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1), query_9, 0.0f)) + 1.0f) ... */
+            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
+               query_9, 0.0f)) + 1.0f) ... */
             const int64_t t_33 = n_k - n_q;
             const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 ints_v4 id_34 = (i0 + i + lane_v4) + t_33;
                 for (int lane = 0; lane < 16; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
                 const ints_v4 t_36 = id_34 == t_35;
-                const vec_v4 t_37 = (load_v4(row_sum + i) + pick_v4(__builtin_convertvector(t_36, mask_v4), load_v4(query_9 + i), splat_v4(0.0f))) +
-                    1.0f;
+                const vec_v4 t_37 = (load_v4(row_sum + i) + pick_v4(__builtin_convertvector(t_36, mask_v4),
+                    load_v4(query_9 + i), splat_v4(0.0f))) + 1.0f;
                 const mask_v4 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_38, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + pick_v4(__builtin_convertvector(t_36,
-                        mask_v4), load_v4(query_10 + e * 64 + i), splat_v4(0.0f))) / t_37));
+                    store_v4(sum + e * 64 + i, pick_v4(t_38, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + pick_v4(__builtin_convertvector(t_36, mask_v4),
+                        load_v4(query_10 + e * 64 + i), splat_v4(0.0f))) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1116,15 +1175,19 @@ TARGET_v4 static void packed_documents_polysketch_linear_v4(const struct call *c
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+        turn += part->threads) packed_documents_polysketch_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) packed_documents_polysketch_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+            turn += part->threads) packed_documents_polysketch_fold_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) packed_documents_polysketch_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -1135,7 +1198,7 @@ TARGET_v4 static void packed_documents_polysketch_linear_v4(const struct call *c
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -1143,7 +1206,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -1163,7 +1227,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1187,7 +1252,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1199,7 +1265,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -1219,25 +1286,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1263,47 +1336,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1324,11 +1415,13 @@ TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -1348,11 +1441,13 @@ TARGET_v3 APART void dot9_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
@@ -1449,7 +1544,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) * 0.176776695f);
+                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) *
+                    0.176776695f);
             }
         }
     }
@@ -1526,7 +1622,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -1534,7 +1631,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         dot2_v3(j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_v3(j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+           256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
@@ -1544,12 +1642,14 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                 const vec_v3 score_2_12 = load_v3(score_2 + j * 272 + i);
                 const vec_v3 t_13 = score_2_12 * score_2_12;
                 const vec_v3 score_14 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_13 *
-                    t_13, score_14 * score_14));
+                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                    256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, 0.0f) */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+            not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
+               score, 0.0f) */
             const int64_t t_15 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
@@ -1557,8 +1657,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                 for (int lane = 0; lane < 8; lane++) id_17[lane] = id_at(document, id_17[lane], n_k);
                 const ints_v3 t_18 = id_17;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 == (document[j0 + j])), mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 ==
+                        (document[j0 + j])), mask_v3), load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -1578,8 +1678,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_v3(v + j0 * v_row,
-            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
+            && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1610,7 +1710,8 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
 }
 
 /* States begin with no key. */
-TARGET_v3 APART void packed_documents_polysketch_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void packed_documents_polysketch_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1636,7 +1737,8 @@ TARGET_v3 APART void packed_documents_polysketch_begin_v3(const struct call *cal
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1728,28 +1830,31 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) *
+                        0.176776695f);
                 }
             }
         }
         /* key_9 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k)) ? load_v3(v + (j0 + j) *
-                    v_row + e) : splat_v3(0.0f));
+                store_v3(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1,
+                    n_k)) ? load_v3(v + (j0 + j) * v_row + e) : splat_v3(0.0f));
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5, 0.0f) */
+            /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5,
+               0.0f) */
             const int64_t t_5 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 ints_v3 id_4 = j0 + j + lane_v3;
                 for (int lane = 0; lane < 8; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
                 const ints_v3 t_6 = id_4 == t_5;
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_8 + (f - f0) * 64 + j, pick_v3(__builtin_convertvector(t_6, mask_v3), load_v3(key_5 + (f % 32) * 64 + j) *
-                        load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j), splat_v3(0.0f)));
+                    store_v3(key_8 + (f - f0) * 64 + j, pick_v3(__builtin_convertvector(t_6, mask_v3),
+                        load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j),
+                        splat_v3(0.0f)));
                 }
             }
             /* state += key_8 */
@@ -1757,7 +1862,8 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
-                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -1769,7 +1875,8 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1785,8 +1892,10 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
-        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
+        /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b,
+           min(chunk * 256, n_k) +  ... */
+        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256,
+            n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_7 = load_v3(carried + f);
             const vec_v3 before_new8 = carried_7;
@@ -1795,16 +1904,19 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
             add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
             store_v3(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
-        /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
-        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
+        /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b,
+           min(chunk * 256, n ... */
+        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256,
+            n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 carried_2_10 = load_v3(carried_2 + f * 64 + e);
                 const vec_v3 before_2_new11 = carried_2_10;
                 store_v3(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_v3(0.0f));
-                store_v3(carried_2_compensation + f * 64 + e, t_12 ? load_v3(carried_2_compensation + f * 64 + e) : splat_v3(0.0f));
-                add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                    splat_v3(1));
+                store_v3(carried_2_compensation + f * 64 + e, t_12 ? load_v3(carried_2_compensation + f * 64 + e) :
+                    splat_v3(0.0f));
+                add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                    load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v3(1));
                 store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new11);
             }
         }
@@ -1812,7 +1924,8 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1854,8 +1967,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
@@ -1912,7 +2025,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) *
+                            0.176776695f);
                     }
                 }
             }
@@ -1941,8 +2055,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            const vec_v3 query_8_new17 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                                i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_v3 query_8_new17 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f
+                                % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v3(query_8 + (f - f0) * 64 + i, query_8_new17);
                             query_9_in[u] += query_8_new17 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -1971,7 +2085,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
+                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
+                    /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -2030,10 +2145,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) {
-                    /* the tile is not wholly inside the mask */
-                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j))) && ((chunk * 256) <= j),
-                        s ... */
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 +
+                    n_k - n_q + 1) : 0) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b,
+                       j))) && ((chunk * 256) <= j), s ... */
                     const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_25 = (i0 + i + lane_v3) + t_24;
@@ -2041,8 +2156,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         for (int lane = 0; lane < 8; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
                         const ints_v3 t_27 = id_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 == (document[j0 + j]))) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 ==
+                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3),
+                                load_v3(score + j * 64 + i), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -2062,8 +2178,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
-                    1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <=
+                    ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                    0)) { /* infinity and NaN reach only what sees them */
                     dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
@@ -2075,26 +2192,29 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                             const ints_v3 t_29 = (i0 + i + lane_v3) + t_28;
                             ints_v3 id_30 = t_29;
                             for (int lane = 0; lane < 8; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            seen[i / 8] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) & (-(int64_t)t_32), mask_v3);
+                            seen[i / 8] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                                (-(int64_t)t_32), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1), query_9, 0.0f)) + 1.0f) ... */
+            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
+               query_9, 0.0f)) + 1.0f) ... */
             const int64_t t_33 = n_k - n_q;
             const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 ints_v3 id_34 = (i0 + i + lane_v3) + t_33;
                 for (int lane = 0; lane < 8; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
                 const ints_v3 t_36 = id_34 == t_35;
-                const vec_v3 t_37 = (load_v3(row_sum + i) + pick_v3(__builtin_convertvector(t_36, mask_v3), load_v3(query_9 + i), splat_v3(0.0f))) +
-                    1.0f;
+                const vec_v3 t_37 = (load_v3(row_sum + i) + pick_v3(__builtin_convertvector(t_36, mask_v3),
+                    load_v3(query_9 + i), splat_v3(0.0f))) + 1.0f;
                 const mask_v3 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_38, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + pick_v3(__builtin_convertvector(t_36,
-                        mask_v3), load_v3(query_10 + e * 64 + i), splat_v3(0.0f))) / t_37));
+                    store_v3(sum + e * 64 + i, pick_v3(t_38, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + pick_v3(__builtin_convertvector(t_36, mask_v3),
+                        load_v3(query_10 + e * 64 + i), splat_v3(0.0f))) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -2108,15 +2228,19 @@ TARGET_v3 static void packed_documents_polysketch_linear_v3(const struct call *c
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+        turn += part->threads) packed_documents_polysketch_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) packed_documents_polysketch_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+            turn += part->threads) packed_documents_polysketch_fold_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) packed_documents_polysketch_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -2125,7 +2249,7 @@ TARGET_v3 static void packed_documents_polysketch_linear_v3(const struct call *c
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -2152,7 +2276,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2170,7 +2295,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -2182,7 +2308,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -2202,25 +2329,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2241,52 +2373,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -2432,7 +2583,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) * 0.176776695f);
+                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) *
+                    0.176776695f);
             }
         }
     }
@@ -2509,7 +2661,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -2517,7 +2670,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         dot2_any(j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_any(j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+           256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_9 = (i0 + i + lane_any) + t_8;
@@ -2527,12 +2681,14 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                 const vec_any score_2_12 = load_any(score_2 + j * 144 + i);
                 const vec_any t_13 = score_2_12 * score_2_12;
                 const vec_any score_14 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_13 *
-                    t_13, score_14 * score_14));
+                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                    256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)), score, 0.0f) */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+            not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
+               score, 0.0f) */
             const int64_t t_15 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_16 = (i0 + i + lane_any) + t_15;
@@ -2540,8 +2696,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                 for (int lane = 0; lane < 4; lane++) id_17[lane] = id_at(document, id_17[lane], n_k);
                 const ints_any t_18 = id_17;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 == (document[j0 + j])), mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 ==
+                        (document[j0 + j])), mask_any), load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -2561,8 +2717,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) && !finite_any(v + j0 * v_row,
-            v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
+            && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
             dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -2593,7 +2749,8 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
 }
 
 /* States begin with no key. */
-APART void packed_documents_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void packed_documents_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2619,7 +2776,8 @@ APART void packed_documents_polysketch_begin_any(const struct call *call, int64_
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2711,28 +2869,31 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) *
+                        0.176776695f);
                 }
             }
         }
         /* key_9 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k)) ? load_any(v + (j0 + j) *
-                    v_row + e) : splat_any(0.0f));
+                store_any(key_9 + j * 64 + e, (document[j0 + j] == id_at(document, min((chunk + 1) * 256, n_k) - 1,
+                    n_k)) ? load_any(v + (j0 + j) * v_row + e) : splat_any(0.0f));
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5, 0.0f) */
+            /* key_8 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), key_5 * key_5,
+               0.0f) */
             const int64_t t_5 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 ints_any id_4 = j0 + j + lane_any;
                 for (int lane = 0; lane < 4; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
                 const ints_any t_6 = id_4 == t_5;
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_8 + (f - f0) * 64 + j, pick_any(__builtin_convertvector(t_6, mask_any), load_any(key_5 + (f % 32) * 64 + j) *
-                        load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j), splat_any(0.0f)));
+                    store_any(key_8 + (f - f0) * 64 + j, pick_any(__builtin_convertvector(t_6, mask_any),
+                        load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j),
+                        splat_any(0.0f)));
                 }
             }
             /* state += key_8 */
@@ -2740,7 +2901,8 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
-                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -2752,7 +2914,8 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2768,26 +2931,32 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
     float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n_k) +  ... */
-        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
+        /* before = carried; carried = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b,
+           min(chunk * 256, n_k) +  ... */
+        const int t_9 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256,
+            n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_7 = load_any(carried + f);
             const vec_any before_new8 = carried_7;
             store_any(carried + f, t_9 ? carried_7 : splat_any(0.0f));
             store_any(carried_compensation + f, t_9 ? load_any(carried_compensation + f) : splat_any(0.0f));
-            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f),
+                splat_any(1));
             store_any(state + (chunk - chunk0) * 34320 + f, before_new8);
         }
-        /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
-        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256, n_k) - 1, n_k);
+        /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b,
+           min(chunk * 256, n ... */
+        const int t_12 = id_at(document, min((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, min(chunk * 256,
+            n_k) - 1, n_k);
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any carried_2_10 = load_any(carried_2 + f * 64 + e);
                 const vec_any before_2_new11 = carried_2_10;
                 store_any(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_any(0.0f));
-                store_any(carried_2_compensation + f * 64 + e, t_12 ? load_any(carried_2_compensation + f * 64 + e) : splat_any(0.0f));
-                add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                    splat_any(1));
+                store_any(carried_2_compensation + f * 64 + e, t_12 ? load_any(carried_2_compensation + f * 64 + e) :
+                    splat_any(0.0f));
+                add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                    load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_any(1));
                 store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new11);
             }
         }
@@ -2795,7 +2964,8 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-APART void packed_documents_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void packed_documents_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2837,8 +3007,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0
-            += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
@@ -2895,7 +3065,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 +
+                            i)) * 0.176776695f);
                     }
                 }
             }
@@ -2924,8 +3095,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            const vec_any query_8_new17 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_any query_8_new17 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 +
+                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_any(query_8 + (f - f0) * 64 + i, query_8_new17);
                             query_9_in[u] += query_8_new17 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -2954,7 +3125,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
-                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* nothing in the tile can be seen */
+                if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
+                    /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -3013,10 +3185,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) {
-                    /* the tile is not wholly inside the mask */
-                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j))) && ((chunk * 256) <= j),
-                        s ... */
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 +
+                    n_k - n_q + 1) : 0) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b,
+                       j))) && ((chunk * 256) <= j), s ... */
                     const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_25 = (i0 + i + lane_any) + t_24;
@@ -3024,8 +3196,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         for (int lane = 0; lane < 4; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
                         const ints_any t_27 = id_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 == (document[j0 + j]))) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector((((j0 + j) <= t_25) & (t_27
+                                == (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any),
+                                load_any(score + j * 64 + i), splat_any(0.0f)));
                         }
                     }
                 }
@@ -3045,8 +3218,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
-                    1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <=
+                    ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                    0)) { /* infinity and NaN reach only what sees them */
                     dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
@@ -3058,26 +3232,29 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                             const ints_any t_29 = (i0 + i + lane_any) + t_28;
                             ints_any id_30 = t_29;
                             for (int lane = 0; lane < 4; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            seen[i / 4] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) & (-(int64_t)t_32), mask_any);
+                            seen[i / 4] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                                (-(int64_t)t_32), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1), query_9, 0.0f)) + 1.0f) ... */
+            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
+               query_9, 0.0f)) + 1.0f) ... */
             const int64_t t_33 = n_k - n_q;
             const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 ints_any id_34 = (i0 + i + lane_any) + t_33;
                 for (int lane = 0; lane < 4; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
                 const ints_any t_36 = id_34 == t_35;
-                const vec_any t_37 = (load_any(row_sum + i) + pick_any(__builtin_convertvector(t_36, mask_any), load_any(query_9 + i),
-                    splat_any(0.0f))) + 1.0f;
+                const vec_any t_37 = (load_any(row_sum + i) + pick_any(__builtin_convertvector(t_36, mask_any),
+                    load_any(query_9 + i), splat_any(0.0f))) + 1.0f;
                 const mask_any t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_38, splat_any(0.0f), (load_any(sum + e * 64 + i) + pick_any(__builtin_convertvector(t_36,
-                        mask_any), load_any(query_10 + e * 64 + i), splat_any(0.0f))) / t_37));
+                    store_any(sum + e * 64 + i, pick_any(t_38, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + pick_any(__builtin_convertvector(t_36, mask_any),
+                        load_any(query_10 + e * 64 + i), splat_any(0.0f))) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -3091,15 +3268,19 @@ static void packed_documents_polysketch_linear_any(const struct call *call, int6
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+        turn += part->threads) packed_documents_polysketch_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) packed_documents_polysketch_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) packed_documents_polysketch_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+            turn += part->threads) packed_documents_polysketch_fold_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) packed_documents_polysketch_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) packed_documents_polysketch_queries_any(call, task, part, turn);
     }
 }
 
@@ -3109,7 +3290,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -3117,18 +3298,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v4, .tile = 0, .own = 107264, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v4, .tile = 0,
+            .own = 107264, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         return (struct version){.rows = packed_documents_polysketch_rows_v4, .tile = 256, .own = 615552};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v3, .tile = 0, .own = 107264, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v3, .tile = 0,
+            .own = 107264, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         return (struct version){.rows = packed_documents_polysketch_rows_v3, .tile = 256, .own = 615552};
     }
 #endif
-    if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 107264, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 107264,
+        .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     return (struct version){.rows = packed_documents_polysketch_rows_any, .tile = 128, .own = 352384};
 }
 
@@ -3138,8 +3323,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3162,8 +3348,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -3171,7 +3359,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 /* The state is carried from key to key, so keys of one id have to stand together: in each batch ids never fall. */
@@ -3188,7 +3377,8 @@ size_t packed_documents_polysketch_params_size(void)
     return 16384;
 }
 
-int packed_documents_polysketch_params_init(struct packed_documents_polysketch_params *params, uint64_t seed, void *storage)
+int packed_documents_polysketch_params_init(struct packed_documents_polysketch_params *params, uint64_t seed,
+    void *storage)
 {
     if (!params || !storage) return ATTN_EPOINTER;
     if ((uintptr_t)storage % 64) return ATTN_EALIGN;
@@ -3203,7 +3393,7 @@ int packed_documents_polysketch_params_init(struct packed_documents_polysketch_p
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 1018};
@@ -3221,7 +3411,8 @@ size_t packed_documents_polysketch_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int packed_documents_polysketch_forward(const struct attn_problem *problem, const struct packed_documents_polysketch_params *params, const float *q, const float *k, const float *v,
+int packed_documents_polysketch_forward(const struct attn_problem *problem,
+    const struct packed_documents_polysketch_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -3234,7 +3425,8 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem, cons
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -3253,7 +3445,8 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem, cons
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -3280,13 +3473,17 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return packed_documents_polysketch_params_init((struct packed_documents_polysketch_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return packed_documents_polysketch_forward(problem, (const struct packed_documents_polysketch_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return packed_documents_polysketch_forward(problem, (const struct packed_documents_polysketch_params *)params,
+        (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel packed_documents_polysketch_kernel = {
     .name = "packed_documents_polysketch", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct packed_documents_polysketch_params),
-    .params_size = packed_documents_polysketch_params_size, .params_init = params_init_any, .workspace = packed_documents_polysketch_workspace, .forward = forward_any,
+    .params_size = packed_documents_polysketch_params_size, .params_init = params_init_any,
+        .workspace = packed_documents_polysketch_workspace,
+    .forward = forward_any,
 };

@@ -36,9 +36,11 @@
      %20 = map [b g m i e] select(eq(%18, 0.0), 0.0, div(%19, %18))
      output %20
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 45 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 45 keys on: the weight is an inner product of 256 features,
+   whose sum over keys is a state of 256 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 791552 bytes of workspace a thread
      x86-64-v4  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 791552 bytes of workspace a thread
@@ -102,7 +104,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -110,7 +112,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -119,7 +122,8 @@ TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a 
 /* The same, and NaN stays as the second, too. */
 TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -146,7 +150,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -176,7 +181,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -188,7 +194,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -208,25 +215,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -252,47 +265,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -305,11 +336,13 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
     dot_v4(3, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
@@ -325,11 +358,13 @@ TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
     dot_v4(1, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v4(1, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v4(1, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
@@ -500,8 +535,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4), load_v4(weight + j * 272 + i),
-                        splat_v4(-INFINITY)));
+                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4),
+                        load_v4(weight + j * 272 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -563,8 +598,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight_2 + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(weight_2 + j * 272 + i),
-                        splat_v4(0.0f)));
+                    store_v4(weight_2 + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                        load_v4(weight_2 + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -590,8 +625,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -618,7 +653,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
 }
 
 /* States begin with no key. */
-TARGET_v4 APART void performer_positive_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -646,7 +682,8 @@ TARGET_v4 APART void performer_positive_begin_v4(const struct call *call, int64_
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -715,16 +752,18 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
             vec_v4 lane_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_3 + f * 16 + j);
-                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term,
-                    splat_v4(-INFINITY)));
+                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1
+                    - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             for (int lane = 0; lane < 16; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] =
+                    lane_max[lane];
         }
         /* key_5 = exp2(key_3 - state) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 256; f++) {
-                store_v4(key_5 + f * 16 + j, exp2_v4(load_v4(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 + f])));
+                store_v4(key_5 + f * 16 + j, exp2_v4(load_v4(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 +
+                    f])));
             }
         }
         /* state_2 += key_5 */
@@ -732,7 +771,8 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_5 + f * 16 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
             state_2[(chunk - chunk0) * 16928 + f] += total;
@@ -743,7 +783,8 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -761,7 +802,8 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_4 = load_v4(carried + f);
             const vec_v4 before_new5 = carried_4;
@@ -772,17 +814,20 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
             store_v4(take + f, exp2_v4(state_6 - carried_new7));
             store_v4(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
+           carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_2_8 = load_v4(carried_2 + f);
             const vec_v4 before_2_new9 = carried_2_8;
             const vec_v4 keep_10 = load_v4(keep + f);
             store_v4(carried_2 + f, carried_2_8 * keep_10);
             store_v4(carried_2_compensation + f, load_v4(carried_2_compensation + f) * keep_10);
-            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) * load_v4(take + f), splat_v4(1));
+            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) *
+                load_v4(take + f), splat_v4(1));
             store_v4(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
@@ -790,9 +835,10 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
                     const vec_v4 before_3_new12 = carried_3_11;
                     const float keep_13 = keep[f];
                     store_v4(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) * keep_13);
-                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) *
-                        take[f], splat_v4(1));
+                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) *
+                        keep_13);
+                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
+                        load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f], splat_v4(1));
                     store_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
@@ -801,7 +847,8 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -845,8 +892,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 +=
-            16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -991,14 +1038,16 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
                     const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_25 = (i0 + i + lane_v4) + t_24;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_25) & (-(int64_t)((chunk * 16) <= (j0 + j))),
-                                mask_v4), load_v4(weight + j * 16 + i), splat_v4(-INFINITY)));
+                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_25) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
+                                splat_v4(-INFINITY)));
                         }
                     }
                 }
@@ -1043,14 +1092,16 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     const int64_t t_27 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_28 = (i0 + i + lane_v4) + t_27;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_28) & (-(int64_t)((chunk * 16) <= (j0 +
-                                j))), mask_v4), load_v4(weight_2 + j * 16 + i), splat_v4(0.0f)));
+                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_28) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight_2 + j * 16 + i),
+                                splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1069,8 +1120,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[1];
@@ -1078,14 +1129,16 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         const int64_t t_30 = n_k - n_q;
                         const int t_31 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) & (-(int64_t)t_31), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) &
+                                (-(int64_t)t_31), mask_v4);
                         }
                         add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
                     dot8_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
+               query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_max_32 = load_v4(row_max + i);
                 const vec_v4 query_9_33 = load_v4(query_9 + i);
@@ -1095,8 +1148,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 const vec_v4 t_37 = (load_v4(row_sum + i) * t_35) + (load_v4(query_11 + i) * t_36);
                 const mask_v4 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_38, splat_v4(0.0f), ((load_v4(sum + e * 16 + i) * t_35) + (load_v4(query_12 + e * 16 + i) *
-                        t_36)) / t_37));
+                    store_v4(sum + e * 16 + i, pick_v4(t_38, splat_v4(0.0f),
+                        ((load_v4(sum + e * 16 + i) * t_35) + (load_v4(query_12 + e * 16 + i) * t_36)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1110,15 +1163,19 @@ TARGET_v4 static void performer_positive_linear_v4(const struct call *call, int6
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v4(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_positive_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32);
+            turn += part->threads) performer_positive_fold_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_positive_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -1129,7 +1186,7 @@ TARGET_v4 static void performer_positive_linear_v4(const struct call *call, int6
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -1137,7 +1194,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -1171,7 +1229,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1195,7 +1254,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1207,7 +1267,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -1227,25 +1288,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1271,47 +1338,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1324,11 +1409,13 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
     dot_v3(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
@@ -1344,11 +1431,13 @@ TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
 {
     dot_v3(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
@@ -1519,8 +1608,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3), load_v3(weight + j * 272 + i),
-                        splat_v3(-INFINITY)));
+                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3),
+                        load_v3(weight + j * 272 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -1582,8 +1671,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight_2 + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(weight_2 + j * 272 + i),
-                        splat_v3(0.0f)));
+                    store_v3(weight_2 + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                        load_v3(weight_2 + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -1609,8 +1698,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1637,7 +1726,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
 }
 
 /* States begin with no key. */
-TARGET_v3 APART void performer_positive_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1665,7 +1755,8 @@ TARGET_v3 APART void performer_positive_begin_v3(const struct call *call, int64_
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1741,16 +1832,18 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
             vec_v3 lane_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_3 + f * 16 + j);
-                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term,
-                    splat_v3(-INFINITY)));
+                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 -
+                    j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             for (int lane = 0; lane < 8; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] =
+                    lane_max[lane];
         }
         /* key_5 = exp2(key_3 - state) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 256; f++) {
-                store_v3(key_5 + f * 16 + j, exp2_v3(load_v3(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 + f])));
+                store_v3(key_5 + f * 16 + j, exp2_v3(load_v3(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 +
+                    f])));
             }
         }
         /* state_2 += key_5 */
@@ -1758,7 +1851,8 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_5 + f * 16 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
             state_2[(chunk - chunk0) * 16928 + f] += total;
@@ -1769,7 +1863,8 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1787,7 +1882,8 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_4 = load_v3(carried + f);
             const vec_v3 before_new5 = carried_4;
@@ -1798,17 +1894,20 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
             store_v3(take + f, exp2_v3(state_6 - carried_new7));
             store_v3(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
+           carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_2_8 = load_v3(carried_2 + f);
             const vec_v3 before_2_new9 = carried_2_8;
             const vec_v3 keep_10 = load_v3(keep + f);
             store_v3(carried_2 + f, carried_2_8 * keep_10);
             store_v3(carried_2_compensation + f, load_v3(carried_2_compensation + f) * keep_10);
-            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) * load_v3(take + f), splat_v3(1));
+            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) *
+                load_v3(take + f), splat_v3(1));
             store_v3(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
@@ -1816,9 +1915,10 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
                     const vec_v3 before_3_new12 = carried_3_11;
                     const float keep_13 = keep[f];
                     store_v3(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) * keep_13);
-                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) *
-                        take[f], splat_v3(1));
+                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) *
+                        keep_13);
+                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
+                        load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f], splat_v3(1));
                     store_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
@@ -1827,7 +1927,8 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1871,8 +1972,8 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 +=
-            16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -1937,7 +2038,8 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_8_new17 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
+                        const vec_v3 query_8_new17 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 +
+                            f]);
                         store_v3(query_8 + f * 16 + i, query_8_new17);
                         query_9_in[u] = max_v3(query_9_in[u], query_8_new17);
                     }
@@ -2044,14 +2146,16 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
                     const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_25 = (i0 + i + lane_v3) + t_24;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_25) & (-(int64_t)((chunk * 16) <= (j0 + j))),
-                                mask_v3), load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
+                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_25) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
+                                splat_v3(-INFINITY)));
                         }
                     }
                 }
@@ -2107,14 +2211,16 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     const int64_t t_27 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_28 = (i0 + i + lane_v3) + t_27;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_28) & (-(int64_t)((chunk * 16) <= (j0 +
-                                j))), mask_v3), load_v3(weight_2 + j * 16 + i), splat_v3(0.0f)));
+                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_28) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight_2 + j * 16 + i),
+                                splat_v3(0.0f)));
                         }
                     }
                 }
@@ -2140,8 +2246,8 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot7_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[2];
@@ -2149,14 +2255,16 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         const int64_t t_30 = n_k - n_q;
                         const int t_31 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) & (-(int64_t)t_31), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) &
+                                (-(int64_t)t_31), mask_v3);
                         }
                         add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
                     dot8_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
+               query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_max_32 = load_v3(row_max + i);
                 const vec_v3 query_9_33 = load_v3(query_9 + i);
@@ -2166,8 +2274,8 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 const vec_v3 t_37 = (load_v3(row_sum + i) * t_35) + (load_v3(query_11 + i) * t_36);
                 const mask_v3 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_38, splat_v3(0.0f), ((load_v3(sum + e * 16 + i) * t_35) + (load_v3(query_12 + e * 16 + i) *
-                        t_36)) / t_37));
+                    store_v3(sum + e * 16 + i, pick_v3(t_38, splat_v3(0.0f),
+                        ((load_v3(sum + e * 16 + i) * t_35) + (load_v3(query_12 + e * 16 + i) * t_36)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -2181,15 +2289,19 @@ TARGET_v3 static void performer_positive_linear_v3(const struct call *call, int6
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v3(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_positive_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32);
+            turn += part->threads) performer_positive_fold_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_positive_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -2198,7 +2310,7 @@ TARGET_v3 static void performer_positive_linear_v3(const struct call *call, int6
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -2239,7 +2351,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2257,7 +2370,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -2269,7 +2383,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -2289,25 +2404,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2328,52 +2448,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -2386,11 +2525,13 @@ APART void dot1_any(const float *a, const float *b, float *c)
 {
     dot_any(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
@@ -2406,11 +2547,13 @@ APART void dot6_any(const float *a, const float *b, float *c)
 {
     dot_any(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_any(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_any(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
@@ -2581,8 +2724,8 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_7 = (i0 + i + lane_any) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any), load_any(weight + j * 144 + i),
-                        splat_any(-INFINITY)));
+                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any),
+                        load_any(weight + j * 144 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -2644,8 +2787,8 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight_2 + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(weight_2 + j * 144 + i),
-                        splat_any(0.0f)));
+                    store_any(weight_2 + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                        load_any(weight_2 + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -2671,8 +2814,8 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -2803,16 +2946,18 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             vec_any lane_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_3 + f * 16 + j);
-                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term,
-                    splat_any(-INFINITY)));
+                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             for (int lane = 0; lane < 4; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] =
+                    lane_max[lane];
         }
         /* key_5 = exp2(key_3 - state) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 256; f++) {
-                store_any(key_5 + f * 16 + j, exp2_any(load_any(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 + f])));
+                store_any(key_5 + f * 16 + j, exp2_any(load_any(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 +
+                    f])));
             }
         }
         /* state_2 += key_5 */
@@ -2820,7 +2965,8 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_5 + f * 16 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
             state_2[(chunk - chunk0) * 16928 + f] += total;
@@ -2849,7 +2995,8 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
     float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_4 = load_any(carried + f);
             const vec_any before_new5 = carried_4;
@@ -2860,17 +3007,20 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
             store_any(take + f, exp2_any(state_6 - carried_new7));
             store_any(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
+           carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_2_8 = load_any(carried_2 + f);
             const vec_any before_2_new9 = carried_2_8;
             const vec_any keep_10 = load_any(keep + f);
             store_any(carried_2 + f, carried_2_8 * keep_10);
             store_any(carried_2_compensation + f, load_any(carried_2_compensation + f) * keep_10);
-            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) * load_any(take + f), splat_any(1));
+            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) *
+                load_any(take + f), splat_any(1));
             store_any(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
@@ -2878,9 +3028,10 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
                     const vec_any before_3_new12 = carried_3_11;
                     const float keep_13 = keep[f];
                     store_any(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) * keep_13);
-                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) *
-                        take[f], splat_any(1));
+                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) *
+                        keep_13);
+                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
+                        load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f], splat_any(1));
                     store_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
@@ -2933,8 +3084,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 +=
-            16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -2999,7 +3150,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_8_new17 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
+                        const vec_any query_8_new17 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 +
+                            f]);
                         store_any(query_8 + f * 16 + i, query_8_new17);
                         query_9_in[u] = max_any(query_9_in[u], query_8_new17);
                     }
@@ -3106,14 +3258,16 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
                     const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_25 = (i0 + i + lane_any) + t_24;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_25) & (-(int64_t)((chunk * 16) <= (j0 +
-                                j))), mask_any), load_any(weight + j * 16 + i), splat_any(-INFINITY)));
+                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_25) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
+                                splat_any(-INFINITY)));
                         }
                     }
                 }
@@ -3151,7 +3305,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         vec_any weight_2_in = (vec_any){0};
                         vec_any weight_2_in_whole = (vec_any){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_26);
+                            weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) -
+                                row_max_26);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_any){0};
@@ -3169,14 +3324,16 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     const int64_t t_27 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_28 = (i0 + i + lane_any) + t_27;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_28) & (-(int64_t)((chunk * 16) <= (j0 +
-                                j))), mask_any), load_any(weight_2 + j * 16 + i), splat_any(0.0f)));
+                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_28) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight_2 + j * 16 + i),
+                                splat_any(0.0f)));
                         }
                     }
                 }
@@ -3202,8 +3359,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot7_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[4];
@@ -3211,14 +3368,16 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         const int64_t t_30 = n_k - n_q;
                         const int t_31 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) & (-(int64_t)t_31), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) &
+                                (-(int64_t)t_31), mask_any);
                         }
                         add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
                     dot8_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
+               query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_max_32 = load_any(row_max + i);
                 const vec_any query_9_33 = load_any(query_9 + i);
@@ -3228,8 +3387,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 const vec_any t_37 = (load_any(row_sum + i) * t_35) + (load_any(query_11 + i) * t_36);
                 const mask_any t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_38, splat_any(0.0f), ((load_any(sum + e * 16 + i) * t_35) + (load_any(query_12 + e * 16 +
-                        i) * t_36)) / t_37));
+                    store_any(sum + e * 16 + i, pick_any(t_38, splat_any(0.0f),
+                        ((load_any(sum + e * 16 + i) * t_35) + (load_any(query_12 + e * 16 + i) * t_36)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -3243,15 +3402,19 @@ static void performer_positive_linear_any(const struct call *call, int64_t task,
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32);
+        turn += part->threads) performer_positive_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_positive_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32);
+            turn += part->threads) performer_positive_fold_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_positive_queries_any(call, task, part, turn);
     }
 }
 
@@ -3261,7 +3424,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -3269,18 +3432,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 45) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 45) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096,
+            .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 791552};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 45) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+        if (n_k >= 45) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096,
+            .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 791552};
     }
 #endif
-    if (n_k >= 45) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+    if (n_k >= 45) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096,
+        .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
     return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 519232};
 }
 
@@ -3290,8 +3457,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3314,8 +3482,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -3323,7 +3493,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t performer_positive_params_size(void)
@@ -3343,7 +3514,7 @@ int performer_positive_params_init(struct performer_positive_params *params, uin
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 45};
@@ -3361,7 +3532,8 @@ size_t performer_positive_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params, const float *q, const float *k, const float *v,
+int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -3374,7 +3546,8 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -3392,7 +3565,8 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -3417,13 +3591,17 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return performer_positive_params_init((struct performer_positive_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return performer_positive_forward(problem, (const struct performer_positive_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return performer_positive_forward(problem, (const struct performer_positive_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel performer_positive_kernel = {
     .name = "performer_positive", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct performer_positive_params),
-    .params_size = performer_positive_params_size, .params_init = params_init_any, .workspace = performer_positive_workspace, .forward = forward_any,
+    .params_size = performer_positive_params_size, .params_init = params_init_any,
+        .workspace = performer_positive_workspace,
+    .forward = forward_any,
 };

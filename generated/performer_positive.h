@@ -1,7 +1,8 @@
 /* performer_positive.h, made by attnc 0.1.0: attnc performer_positive.yaml
    Performer attention with positive random features
    Choromanski et al., Rethinking Attention with Performers (2021), section 2.3
-   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
 #ifndef ATTNC_performer_positive_H
 #define ATTNC_performer_positive_H
@@ -20,12 +21,15 @@ struct performer_positive_params {
 size_t performer_positive_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int performer_positive_params_init(struct performer_positive_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem and every one with fewer keys; they depend on the threads. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem and every one with fewer keys; they depend on the threads.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t performer_positive_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
-int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params, const float *q, const float *k, const float *v,
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
+   the result does not depend on the number of threads. */
+int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace);
 extern const struct attn_kernel performer_positive_kernel;
 

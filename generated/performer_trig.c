@@ -39,9 +39,11 @@
      %23 = map [b g m i e] select(eq(%21, 0.0), 0.0, div(%22, %21))
      output %23
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 390 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 390 keys on: the weight is an inner product of 512 features,
+   whose sum over keys is a state of 512 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
@@ -105,7 +107,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 typedef double wide_v4 __attribute__((vector_size(128)));
@@ -114,7 +116,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -123,7 +126,8 @@ TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a 
 /* The same, and NaN stays as the second, too. */
 TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -140,17 +144,20 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 {
     const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_v4 n = t - 6755399441055744.0;
-    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_v4 turns = (ints_v4)t + quarter;
     const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
     const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
+    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
     return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
 }
 
@@ -167,7 +174,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -197,7 +205,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -209,7 +218,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -229,25 +239,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -273,47 +289,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -330,11 +364,13 @@ TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
@@ -354,11 +390,13 @@ TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -514,8 +552,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4), load_v4(weight + j * 272 + i),
-                        splat_v4(-INFINITY)));
+                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                        load_v4(weight + j * 272 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -542,8 +580,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_13 = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 272 + i, exp2_v4(load_v4(weight + j * 272 + i) - row_max_13) * ((load_v4(score + j * 272 + i) + load_v4(score_2 +
-                    j * 272 + i)) * 0.00390625f));
+                store_v4(score + j * 272 + i, exp2_v4(load_v4(weight + j * 272 + i) - row_max_13) * ((load_v4(score + j
+                    * 272 + i) + load_v4(score_2 + j * 272 + i)) * 0.00390625f));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -552,8 +590,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4), load_v4(score + j * 272 + i),
-                        splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4),
+                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -579,8 +617,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -607,7 +645,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -635,7 +674,8 @@ TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -714,19 +754,21 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
             vec_v4 lane_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_4 + f * 64 + j);
-                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term,
-                    splat_v4(-INFINITY)));
+                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1
+                    - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             for (int lane = 0; lane < 16; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] =
+                    lane_max[lane];
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
-                        load_v4(key_sin + min(f, 255) * 64 + j) : load_v4(key_3 + max(f - 256, 0) * 64 + j)));
+                    store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) *
+                        33824 + f])) * ((f < 256) ? load_v4(key_sin + min(f,
+                        255) * 64 + j) : load_v4(key_3 + max(f - 256, 0) * 64 + j)));
                 }
             }
             /* state_2 += key_5 */
@@ -734,7 +776,8 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 term = load_v4(key_5 + (f - f0) * 64 + j);
-                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
                 state_2[(chunk - chunk0) * 33824 + f] += total;
@@ -746,7 +789,8 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -764,7 +808,8 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_6 = load_v4(carried + f);
             const vec_v4 before_new7 = carried_6;
@@ -775,17 +820,20 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
             store_v4(take + f, exp2_v4(state_8 - carried_new9));
             store_v4(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
+           carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_2_10 = load_v4(carried_2 + f);
             const vec_v4 before_2_new11 = carried_2_10;
             const vec_v4 keep_12 = load_v4(keep + f);
             store_v4(carried_2 + f, carried_2_10 * keep_12);
             store_v4(carried_2_compensation + f, load_v4(carried_2_compensation + f) * keep_12);
-            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * load_v4(take + f), splat_v4(1));
+            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) *
+                load_v4(take + f), splat_v4(1));
             store_v4(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
@@ -793,9 +841,10 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
                     const vec_v4 before_3_new14 = carried_3_13;
                     const float keep_15 = keep[f];
                     store_v4(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) * keep_15);
-                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
-                        take[f], splat_v4(1));
+                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) *
+                        keep_15);
+                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
+                        load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f], splat_v4(1));
                     store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
@@ -804,7 +853,8 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -851,8 +901,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -924,14 +974,16 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
+                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f);
+                   query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_5_23 = load_v4(query_5 + i);
                     vec_v4 query_7_in = (vec_v4){0};
                     vec_v4 query_7_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_6_new24 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v4(query_sin + min(f,
-                            255) * 64 + i) : load_v4(query_3 + max(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        const vec_v4 query_6_new24 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ?
+                            load_v4(query_sin + min(f, 255) * 64 + i) : load_v4(query_3 + max(f - 256,
+                            0) * 64 + i)) * 0.00390625f);
                         store_v4(query_6 + (f - f0) * 64 + i, query_6_new24);
                         query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
@@ -1009,14 +1061,16 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
                     const int64_t t_31 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_32 = (i0 + i + lane_v4) + t_31;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_32) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v4), load_v4(weight + j * 64 + i), splat_v4(-INFINITY)));
+                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_32) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(weight + j * 64 + i),
+                                splat_v4(-INFINITY)));
                         }
                     }
                 }
@@ -1043,18 +1097,20 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 row_max_33 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_33) * ((load_v4(score + j * 64 + i) +
-                            load_v4(score_2 + j * 64 + i)) * 0.00390625f));
+                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_33) *
+                            ((load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_34 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_35 = (i0 + i + lane_v4) + t_34;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_35) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_35) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
+                                splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1080,8 +1136,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
@@ -1089,14 +1145,16 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         const int64_t t_37 = n_k - n_q;
                         const int t_38 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_37)) & (-(int64_t)t_38), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_37)) &
+                                (-(int64_t)t_38), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
+               query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_max_39 = load_v4(row_max + i);
                 const vec_v4 query_5_40 = load_v4(query_5 + i);
@@ -1106,8 +1164,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_44 = (load_v4(row_sum + i) * t_42) + (load_v4(query_7 + i) * t_43);
                 const mask_v4 t_45 = t_44 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_45, splat_v4(0.0f), ((load_v4(sum + e * 64 + i) * t_42) + (load_v4(query_8 + e * 64 + i) *
-                        t_43)) / t_44));
+                    store_v4(sum + e * 64 + i, pick_v4(t_45, splat_v4(0.0f),
+                        ((load_v4(sum + e * 64 + i) * t_42) + (load_v4(query_8 + e * 64 + i) * t_43)) / t_44));
                 }
             }
             /* out = sum, transposed back */
@@ -1121,15 +1179,19 @@ TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v4(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v4(call,
+            task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -1140,7 +1202,7 @@ TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t 
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 typedef double wide_v3 __attribute__((vector_size(64)));
@@ -1149,7 +1211,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -1174,17 +1237,20 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 {
     const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_v3 n = t - 6755399441055744.0;
-    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_v3 turns = (ints_v3)t + quarter;
     const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
     const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
+    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
     return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
 }
 
@@ -1200,7 +1266,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1224,7 +1291,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1236,7 +1304,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -1256,25 +1325,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1300,47 +1375,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1357,11 +1450,13 @@ TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
@@ -1381,11 +1476,13 @@ TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -1541,8 +1638,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3), load_v3(weight + j * 272 + i),
-                        splat_v3(-INFINITY)));
+                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                        load_v3(weight + j * 272 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -1569,8 +1666,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_13 = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 272 + i, exp2_v3(load_v3(weight + j * 272 + i) - row_max_13) * ((load_v3(score + j * 272 + i) + load_v3(score_2 +
-                    j * 272 + i)) * 0.00390625f));
+                store_v3(score + j * 272 + i, exp2_v3(load_v3(weight + j * 272 + i) - row_max_13) * ((load_v3(score + j
+                    * 272 + i) + load_v3(score_2 + j * 272 + i)) * 0.00390625f));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1579,8 +1676,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3), load_v3(score + j * 272 + i),
-                        splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3),
+                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -1606,8 +1703,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1634,7 +1731,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1662,7 +1760,8 @@ TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1741,19 +1840,21 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
             vec_v3 lane_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_4 + f * 64 + j);
-                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term,
-                    splat_v3(-INFINITY)));
+                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 -
+                    j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             for (int lane = 0; lane < 8; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] =
+                    lane_max[lane];
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
-                        load_v3(key_sin + min(f, 255) * 64 + j) : load_v3(key_3 + max(f - 256, 0) * 64 + j)));
+                    store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) *
+                        33824 + f])) * ((f < 256) ? load_v3(key_sin + min(f,
+                        255) * 64 + j) : load_v3(key_3 + max(f - 256, 0) * 64 + j)));
                 }
             }
             /* state_2 += key_5 */
@@ -1761,7 +1862,8 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 term = load_v3(key_5 + (f - f0) * 64 + j);
-                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
                 state_2[(chunk - chunk0) * 33824 + f] += total;
@@ -1773,7 +1875,8 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1791,7 +1894,8 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_6 = load_v3(carried + f);
             const vec_v3 before_new7 = carried_6;
@@ -1802,17 +1906,20 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
             store_v3(take + f, exp2_v3(state_8 - carried_new9));
             store_v3(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
+           carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_2_10 = load_v3(carried_2 + f);
             const vec_v3 before_2_new11 = carried_2_10;
             const vec_v3 keep_12 = load_v3(keep + f);
             store_v3(carried_2 + f, carried_2_10 * keep_12);
             store_v3(carried_2_compensation + f, load_v3(carried_2_compensation + f) * keep_12);
-            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * load_v3(take + f), splat_v3(1));
+            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) *
+                load_v3(take + f), splat_v3(1));
             store_v3(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
@@ -1820,9 +1927,10 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
                     const vec_v3 before_3_new14 = carried_3_13;
                     const float keep_15 = keep[f];
                     store_v3(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) * keep_15);
-                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
-                        take[f], splat_v3(1));
+                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) *
+                        keep_15);
+                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
+                        load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f], splat_v3(1));
                     store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
@@ -1831,7 +1939,8 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1878,8 +1987,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1951,14 +2060,16 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
+                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f);
+                   query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_5_23 = load_v3(query_5 + i);
                     vec_v3 query_7_in = (vec_v3){0};
                     vec_v3 query_7_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_6_new24 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v3(query_sin + min(f,
-                            255) * 64 + i) : load_v3(query_3 + max(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        const vec_v3 query_6_new24 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ?
+                            load_v3(query_sin + min(f, 255) * 64 + i) : load_v3(query_3 + max(f - 256,
+                            0) * 64 + i)) * 0.00390625f);
                         store_v3(query_6 + (f - f0) * 64 + i, query_6_new24);
                         query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
@@ -2036,14 +2147,16 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
                     const int64_t t_31 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_32 = (i0 + i + lane_v3) + t_31;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_32) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v3), load_v3(weight + j * 64 + i), splat_v3(-INFINITY)));
+                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_32) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(weight + j * 64 + i),
+                                splat_v3(-INFINITY)));
                         }
                     }
                 }
@@ -2070,18 +2183,20 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 row_max_33 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_33) * ((load_v3(score + j * 64 + i) +
-                            load_v3(score_2 + j * 64 + i)) * 0.00390625f));
+                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_33) *
+                            ((load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_34 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_35 = (i0 + i + lane_v3) + t_34;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_35) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_35) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
+                                splat_v3(0.0f)));
                         }
                     }
                 }
@@ -2107,8 +2222,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
@@ -2116,14 +2231,16 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         const int64_t t_37 = n_k - n_q;
                         const int t_38 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_37)) & (-(int64_t)t_38), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_37)) &
+                                (-(int64_t)t_38), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
+               query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_max_39 = load_v3(row_max + i);
                 const vec_v3 query_5_40 = load_v3(query_5 + i);
@@ -2133,8 +2250,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_44 = (load_v3(row_sum + i) * t_42) + (load_v3(query_7 + i) * t_43);
                 const mask_v3 t_45 = t_44 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_45, splat_v3(0.0f), ((load_v3(sum + e * 64 + i) * t_42) + (load_v3(query_8 + e * 64 + i) *
-                        t_43)) / t_44));
+                    store_v3(sum + e * 64 + i, pick_v3(t_45, splat_v3(0.0f),
+                        ((load_v3(sum + e * 64 + i) * t_42) + (load_v3(query_8 + e * 64 + i) * t_43)) / t_44));
                 }
             }
             /* out = sum, transposed back */
@@ -2148,15 +2265,19 @@ TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v3(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v3(call,
+            task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -2165,7 +2286,7 @@ TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t 
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 typedef double wide_any __attribute__((vector_size(32)));
@@ -2199,17 +2320,20 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 {
     const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_any n = t - 6755399441055744.0;
-    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_any turns = (ints_any)t + quarter;
     const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
     const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
+    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
     return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
 }
 
@@ -2224,7 +2348,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2242,7 +2367,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -2254,7 +2380,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -2274,25 +2401,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2313,52 +2445,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -2375,11 +2526,13 @@ APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, 128, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
@@ -2399,11 +2552,13 @@ APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -2559,8 +2714,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_12 = (i0 + i + lane_any) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any), load_any(weight + j * 144 + i),
-                        splat_any(-INFINITY)));
+                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                        load_any(weight + j * 144 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -2587,8 +2742,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_13 = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 144 + i, exp2_any(load_any(weight + j * 144 + i) - row_max_13) * ((load_any(score + j * 144 + i) +
-                    load_any(score_2 + j * 144 + i)) * 0.00390625f));
+                store_any(score + j * 144 + i, exp2_any(load_any(weight + j * 144 + i) - row_max_13) * ((load_any(score
+                    + j * 144 + i) + load_any(score_2 + j * 144 + i)) * 0.00390625f));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -2597,8 +2752,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_15 = (i0 + i + lane_any) + t_14;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any), load_any(score + j * 144 + i),
-                        splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any),
+                        load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -2624,8 +2779,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -2759,19 +2914,21 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             vec_any lane_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_4 + f * 64 + j);
-                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term,
-                    splat_any(-INFINITY)));
+                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             for (int lane = 0; lane < 4; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] =
+                    lane_max[lane];
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
-                        load_any(key_sin + min(f, 255) * 64 + j) : load_any(key_3 + max(f - 256, 0) * 64 + j)));
+                    store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0)
+                        * 33824 + f])) * ((f < 256) ? load_any(key_sin + min(f,
+                        255) * 64 + j) : load_any(key_3 + max(f - 256, 0) * 64 + j)));
                 }
             }
             /* state_2 += key_5 */
@@ -2779,7 +2936,8 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any term = load_any(key_5 + (f - f0) * 64 + j);
-                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
                 state_2[(chunk - chunk0) * 33824 + f] += total;
@@ -2809,7 +2967,8 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
     float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_6 = load_any(carried + f);
             const vec_any before_new7 = carried_6;
@@ -2820,17 +2979,20 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
             store_any(take + f, exp2_any(state_8 - carried_new9));
             store_any(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep; carried_2 += state_2 ... */
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
+           carried_2 += state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_2_10 = load_any(carried_2 + f);
             const vec_any before_2_new11 = carried_2_10;
             const vec_any keep_12 = load_any(keep + f);
             store_any(carried_2 + f, carried_2_10 * keep_12);
             store_any(carried_2_compensation + f, load_any(carried_2_compensation + f) * keep_12);
-            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * load_any(take + f), splat_any(1));
+            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) *
+                load_any(take + f), splat_any(1));
             store_any(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep; carried_3 += state_3 ... */
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
@@ -2838,9 +3000,10 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
                     const vec_any before_3_new14 = carried_3_13;
                     const float keep_15 = keep[f];
                     store_any(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) * keep_15);
-                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
-                        take[f], splat_any(1));
+                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) *
+                        keep_15);
+                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
+                        load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f], splat_any(1));
                     store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
@@ -2896,8 +3059,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2969,14 +3132,16 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
+                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f);
+                   query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_5_23 = load_any(query_5 + i);
                     vec_any query_7_in = (vec_any){0};
                     vec_any query_7_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_6_new24 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_any(query_sin +
-                            min(f, 255) * 64 + i) : load_any(query_3 + max(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        const vec_any query_6_new24 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_23) * (((f <
+                            256) ? load_any(query_sin + min(f, 255) * 64 + i) : load_any(query_3 + max(f - 256,
+                            0) * 64 + i)) * 0.00390625f);
                         store_any(query_6 + (f - f0) * 64 + i, query_6_new24);
                         query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
@@ -3054,14 +3219,16 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
                     const int64_t t_31 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_32 = (i0 + i + lane_any) + t_31;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_32) & (-(int64_t)((chunk * 64) <= (j0 +
-                                j))), mask_any), load_any(weight + j * 64 + i), splat_any(-INFINITY)));
+                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_32) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(weight + j * 64 + i),
+                                splat_any(-INFINITY)));
                         }
                     }
                 }
@@ -3088,18 +3255,20 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any row_max_33 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_33) * ((load_any(score + j * 64 + i) +
-                            load_any(score_2 + j * 64 + i)) * 0.00390625f));
+                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_33) *
+                            ((load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_34 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_35 = (i0 + i + lane_any) + t_34;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_35) & (-(int64_t)((chunk * 64) <= (j0 +
-                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_35) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
+                                splat_any(0.0f)));
                         }
                     }
                 }
@@ -3125,8 +3294,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
@@ -3134,14 +3303,16 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         const int64_t t_37 = n_k - n_q;
                         const int t_38 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_37)) & (-(int64_t)t_38), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_37)) &
+                                (-(int64_t)t_38), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
+               query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_max_39 = load_any(row_max + i);
                 const vec_any query_5_40 = load_any(query_5 + i);
@@ -3151,8 +3322,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_44 = (load_any(row_sum + i) * t_42) + (load_any(query_7 + i) * t_43);
                 const mask_any t_45 = t_44 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_45, splat_any(0.0f), ((load_any(sum + e * 64 + i) * t_42) + (load_any(query_8 + e * 64 + i)
-                        * t_43)) / t_44));
+                    store_any(sum + e * 64 + i, pick_any(t_45, splat_any(0.0f),
+                        ((load_any(sum + e * 64 + i) * t_42) + (load_any(query_8 + e * 64 + i) * t_43)) / t_44));
                 }
             }
             /* out = sum, transposed back */
@@ -3166,15 +3337,19 @@ static void performer_trig_linear_any(const struct call *call, int64_t task, str
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_any(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_any(call,
+            task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_queries_any(call, task, part, turn);
     }
 }
 
@@ -3184,7 +3359,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -3192,18 +3367,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856,
+            .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
         return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1309248};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856,
+            .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
         return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1309248};
     }
 #endif
-    if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+    if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856,
+        .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
     return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 749120};
 }
 
@@ -3213,8 +3392,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3237,8 +3417,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -3246,7 +3428,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t performer_trig_params_size(void)
@@ -3266,7 +3449,7 @@ int performer_trig_params_init(struct performer_trig_params *params, uint64_t se
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 390};
@@ -3284,7 +3467,8 @@ size_t performer_trig_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params, const float *q, const float *k, const float *v,
+int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -3297,7 +3481,8 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -3315,7 +3500,8 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -3340,13 +3526,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return performer_trig_params_init((struct performer_trig_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return performer_trig_forward(problem, (const struct performer_trig_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return performer_trig_forward(problem, (const struct performer_trig_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel performer_trig_kernel = {
     .name = "performer_trig", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct performer_trig_params),
-    .params_size = performer_trig_params_size, .params_init = params_init_any, .workspace = performer_trig_workspace, .forward = forward_any,
+    .params_size = performer_trig_params_size, .params_init = params_init_any, .workspace = performer_trig_workspace,
+    .forward = forward_any,
 };

@@ -1,7 +1,8 @@
 /* polynomial_p8.h, made by attnc 0.1.0: attnc polynomial_p8.yaml
    causal polynomial attention of degree 8 on layer-normed queries and keys
    Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (2024), section 2.1
-   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
 #ifndef ATTNC_polynomial_p8_H
 #define ATTNC_polynomial_p8_H
@@ -23,12 +24,15 @@ struct polynomial_p8_params {
 size_t polynomial_p8_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int polynomial_p8_params_init(struct polynomial_p8_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t polynomial_p8_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
-int polynomial_p8_forward(const struct attn_problem *problem, const struct polynomial_p8_params *params, const float *q, const float *k, const float *v,
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
+   the result does not depend on the number of threads. */
+int polynomial_p8_forward(const struct attn_problem *problem, const struct polynomial_p8_params *params, const float *q,
+    const float *k, const float *v,
     float *out, void *workspace);
 extern const struct attn_kernel polynomial_p8_kernel;
 

@@ -40,7 +40,8 @@
      %23 = param sketch.g1.w0 [d h]
      %24 = contract [b g m i h] %22 %23
      %25 = param sketch.g1.w1 [h r]
-     %26 = map [b g m i h] mul(mul(%24, 0.5), add(tanh(mul(add(%24, mul(mul(mul(%24, %24), %24), 0.044715)), 0.7978845608028654)), 1.0))
+     %26 = map [b g m i h] mul(mul(%24, 0.5), add(tanh(mul(add(%24, mul(mul(mul(%24, %24), %24), 0.044715)),
+     0.7978845608028654)), 1.0))
      %27 = contract [b g m i r] %26 %25
      %28 = reduce sum 0 [b g m i] %27
      %29 = map [b g m i r] sub(%27, mul(%28, 0.03125))
@@ -53,7 +54,8 @@
      %36 = param sketch.g1.w2 [r h]
      %37 = contract [b g m i h] %35 %36
      %38 = param sketch.g1.w3 [h r]
-     %39 = map [b g m i h] mul(mul(%37, 0.5), add(tanh(mul(add(%37, mul(mul(mul(%37, %37), %37), 0.044715)), 0.7978845608028654)), 1.0))
+     %39 = map [b g m i h] mul(mul(%37, 0.5), add(tanh(mul(add(%37, mul(mul(mul(%37, %37), %37), 0.044715)),
+     0.7978845608028654)), 1.0))
      %40 = contract [b g m i r] %39 %38
      %41 = reduce sum 0 [b g m i] %14
      %42 = map [b g m i d] sub(%14, mul(%41, 0.015625))
@@ -66,7 +68,8 @@
      %49 = param sketch.g2.w0 [d h]
      %50 = contract [b g m i h] %48 %49
      %51 = param sketch.g2.w1 [h r]
-     %52 = map [b g m i h] mul(mul(%50, 0.5), add(tanh(mul(add(%50, mul(mul(mul(%50, %50), %50), 0.044715)), 0.7978845608028654)), 1.0))
+     %52 = map [b g m i h] mul(mul(%50, 0.5), add(tanh(mul(add(%50, mul(mul(mul(%50, %50), %50), 0.044715)),
+     0.7978845608028654)), 1.0))
      %53 = contract [b g m i r] %52 %51
      %54 = reduce sum 0 [b g m i] %53
      %55 = map [b g m i r] sub(%53, mul(%54, 0.03125))
@@ -79,7 +82,8 @@
      %62 = param sketch.g2.w2 [r h]
      %63 = contract [b g m i h] %61 %62
      %64 = param sketch.g2.w3 [h r]
-     %65 = map [b g m i h] mul(mul(%63, 0.5), add(tanh(mul(add(%63, mul(mul(mul(%63, %63), %63), 0.044715)), 0.7978845608028654)), 1.0))
+     %65 = map [b g m i h] mul(mul(%63, 0.5), add(tanh(mul(add(%63, mul(mul(mul(%63, %63), %63), 0.044715)),
+     0.7978845608028654)), 1.0))
      %66 = contract [b g m i r] %65 %64
      %67 = map [b g m i r] mul(tanh(mul(mul(%40, %66), 0.17677669529663687)), 5.656854249492381)
      %68 = reduce sum 0 [b g j] %8
@@ -89,7 +93,8 @@
      %72 = map [b g j] div(1.0, sqrt(add(mul(%71, 0.015625), 1e-05)))
      %73 = map [b g j d] add(mul(mul(%69, %72), %20), %21)
      %74 = contract [b g j h] %73 %23
-     %75 = map [b g j h] mul(mul(%74, 0.5), add(tanh(mul(add(%74, mul(mul(mul(%74, %74), %74), 0.044715)), 0.7978845608028654)), 1.0))
+     %75 = map [b g j h] mul(mul(%74, 0.5), add(tanh(mul(add(%74, mul(mul(mul(%74, %74), %74), 0.044715)),
+     0.7978845608028654)), 1.0))
      %76 = contract [b g j r] %75 %25
      %77 = reduce sum 0 [b g j] %76
      %78 = map [b g j r] sub(%76, mul(%77, 0.03125))
@@ -98,7 +103,8 @@
      %81 = map [b g j] div(1.0, sqrt(add(mul(%80, 0.03125), 1e-05)))
      %82 = map [b g j r] add(mul(mul(%78, %81), %33), %34)
      %83 = contract [b g j h] %82 %36
-     %84 = map [b g j h] mul(mul(%83, 0.5), add(tanh(mul(add(%83, mul(mul(mul(%83, %83), %83), 0.044715)), 0.7978845608028654)), 1.0))
+     %84 = map [b g j h] mul(mul(%83, 0.5), add(tanh(mul(add(%83, mul(mul(mul(%83, %83), %83), 0.044715)),
+     0.7978845608028654)), 1.0))
      %85 = contract [b g j r] %84 %38
      %86 = reduce sum 0 [b g j] %8
      %87 = map [b g j d] sub(%8, mul(%86, 0.015625))
@@ -107,7 +113,8 @@
      %90 = map [b g j] div(1.0, sqrt(add(mul(%89, 0.015625), 1e-05)))
      %91 = map [b g j d] add(mul(mul(%87, %90), %46), %47)
      %92 = contract [b g j h] %91 %49
-     %93 = map [b g j h] mul(mul(%92, 0.5), add(tanh(mul(add(%92, mul(mul(mul(%92, %92), %92), 0.044715)), 0.7978845608028654)), 1.0))
+     %93 = map [b g j h] mul(mul(%92, 0.5), add(tanh(mul(add(%92, mul(mul(mul(%92, %92), %92), 0.044715)),
+     0.7978845608028654)), 1.0))
      %94 = contract [b g j r] %93 %51
      %95 = reduce sum 0 [b g j] %94
      %96 = map [b g j r] sub(%94, mul(%95, 0.03125))
@@ -116,7 +123,8 @@
      %99 = map [b g j] div(1.0, sqrt(add(mul(%98, 0.03125), 1e-05)))
      %100 = map [b g j r] add(mul(mul(%96, %99), %59), %60)
      %101 = contract [b g j h] %100 %62
-     %102 = map [b g j h] mul(mul(%101, 0.5), add(tanh(mul(add(%101, mul(mul(mul(%101, %101), %101), 0.044715)), 0.7978845608028654)), 1.0))
+     %102 = map [b g j h] mul(mul(%101, 0.5), add(tanh(mul(add(%101, mul(mul(mul(%101, %101), %101), 0.044715)),
+     0.7978845608028654)), 1.0))
      %103 = contract [b g j r] %102 %64
      %104 = map [b g j r] mul(tanh(mul(mul(%85, %103), 0.17677669529663687)), 5.656854249492381)
      %105 = contract [b g m i j] %67 %104
@@ -126,9 +134,11 @@
      %109 = map [b g m i e] select(eq(add(%107, 1.0), 0.0), 0.0, div(%108, add(%107, 1.0)))
      output %109
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 713 keys on: the weight is an inner product of 528 features, whose sum over keys is a state of 528 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 713 keys on: the weight is an inner product of 528 features,
+   whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
@@ -192,7 +202,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -200,7 +210,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -239,7 +250,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -269,7 +281,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -281,7 +294,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -301,25 +315,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -345,47 +365,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -418,11 +456,13 @@ TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -450,11 +490,13 @@ TARGET_v4 APART void dot14_v4(int64_t rows, const float *a, const float *b, floa
 {
     dot_v4(4, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
@@ -614,17 +656,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_9 = load_v4(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_v4(query_9 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
+                sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
     dot0_v4(sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v4 query_10_10 = load_v4(query_10 + h * 272 + i);
-            store_v4(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v4(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 *
+                query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
@@ -664,21 +708,24 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
         store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
     }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+       sketch.g1.norm1.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
     dot2_v4(sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v4 query_17_15 = load_v4(query_17 + h * 272 + i);
-            store_v4(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v4(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 *
+                query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
@@ -687,17 +734,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_16 = load_v4(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
+                sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
     dot0_v4(sketch_g2_w0, q_tile, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v4 query_21_17 = load_v4(query_21 + h * 272 + i);
-            store_v4(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v4(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 *
+                query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
@@ -737,21 +786,24 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
         store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
     }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+       sketch.g2.norm1.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
     dot2_v4(sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v4 query_28_22 = load_v4(query_28 + h * 272 + i);
-            store_v4(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v4(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 *
+                query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
@@ -759,7 +811,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
+            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i))
+                * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -857,17 +910,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_32 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v4(key_9 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
         dot3_v4(sketch_g1_w0, key_9, key_10);
-        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_10_33 = load_v4(key_10 + h * 144 + j);
-                store_v4(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) *
+                    key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -907,21 +962,24 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
         dot5_v4(sketch_g1_w2, key_12, key_17);
-        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_17_38 = load_v4(key_17 + h * 144 + j);
-                store_v4(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) *
+                    key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
@@ -930,17 +988,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot3_v4(sketch_g2_w0, k_tile, key_21);
-        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_21_40 = load_v4(key_21 + h * 144 + j);
-                store_v4(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) *
+                    key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -980,21 +1040,24 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
         dot5_v4(sketch_g2_w2, key_23, key_28);
-        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_28_45 = load_v4(key_28 + h * 144 + j);
-                store_v4(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) *
+                    key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -1002,7 +1065,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) * 0.176776695f) * 5.656854f);
+                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
+                    0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
@@ -1022,8 +1086,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4), load_v4(score + j * 272 + i),
-                        splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4),
+                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -1043,8 +1107,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -1071,7 +1135,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
 }
 
 /* States begin with no key. */
-TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1097,7 +1162,8 @@ TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, in
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1231,17 +1297,19 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_9 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v4(key_9 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
         dot9_v4(sketch_g1_w0, key_9, key_10);
-        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_10_10 = load_v4(key_10 + h * 64 + j);
-                store_v4(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_v4((key_10_10 + (((key_10_10 * key_10_10) * key_10_10) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_v4((key_10_10 + (((key_10_10 * key_10_10) *
+                    key_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -1281,21 +1349,24 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
         dot11_v4(sketch_g1_w2, key_12, key_17);
-        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_17_15 = load_v4(key_17 + h * 64 + j);
-                store_v4(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_v4((key_17_15 + (((key_17_15 * key_17_15) * key_17_15) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_v4((key_17_15 + (((key_17_15 * key_17_15) *
+                    key_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
@@ -1304,17 +1375,19 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_16 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot9_v4(sketch_g2_w0, k_tile, key_21);
-        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_21_17 = load_v4(key_21 + h * 64 + j);
-                store_v4(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_v4((key_21_17 + (((key_21_17 * key_21_17) * key_21_17) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_v4((key_21_17 + (((key_21_17 * key_21_17) *
+                    key_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -1354,21 +1427,24 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
         dot11_v4(sketch_g2_w2, key_23, key_28);
-        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v4 key_28_22 = load_v4(key_28 + h * 64 + j);
-                store_v4(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_v4((key_28_22 + (((key_28_22 * key_28_22) * key_28_22) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v4(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_v4((key_28_22 + (((key_28_22 * key_28_22) *
+                    key_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -1376,7 +1452,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) *
+                    0.176776695f) * 5.656854f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1385,8 +1462,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64
-                            + j));
+                        store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f
+                            % 32) + (f / 32)) % 32) * 64 + j));
                     }
                 }
             }
@@ -1395,7 +1472,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 term = load_v4(key_32 + (f - f0) * 64 + j);
-                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -1407,7 +1485,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1432,8 +1511,8 @@ TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                        splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
             }
@@ -1442,7 +1521,8 @@ TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1525,8 +1605,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1607,18 +1687,19 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_34 = load_v4(query_7 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_9 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_34) * sketch_g1_norm0_weight[d]) +
-                        sketch_g1_norm0_bias[d]);
+                    store_v4(query_9 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_34) *
+                        sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
             dot9_v4(sketch_g1_w0, query_9, query_10);
-            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v4 query_10_35 = load_v4(query_10 + h * 64 + i);
-                    store_v4(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_v4((query_10_35 + (((query_10_35 * query_10_35) * query_10_35) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v4(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_v4((query_10_35 + (((query_10_35 *
+                        query_10_35) * query_10_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
@@ -1658,21 +1739,24 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
                 store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
             }
-            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+               sketch.g1.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_39) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                    store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_39) *
+                        sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
             dot11_v4(sketch_g1_w2, query_12, query_17);
-            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v4 query_17_40 = load_v4(query_17 + h * 64 + i);
-                    store_v4(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_v4((query_17_40 + (((query_17_40 * query_17_40) * query_17_40) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v4(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_v4((query_17_40 + (((query_17_40 *
+                        query_17_40) * query_17_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
@@ -1681,18 +1765,19 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_41 = load_v4(query_7 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_41) * sketch_g2_norm0_weight[d]) +
-                        sketch_g2_norm0_bias[d]);
+                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_41) *
+                        sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
             dot9_v4(sketch_g2_w0, q_tile, query_21);
-            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v4 query_21_42 = load_v4(query_21 + h * 64 + i);
-                    store_v4(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_v4((query_21_42 + (((query_21_42 * query_21_42) * query_21_42) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v4(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_v4((query_21_42 + (((query_21_42 *
+                        query_21_42) * query_21_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
@@ -1732,21 +1817,24 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
                 store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
             }
-            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+               sketch.g2.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_46 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_46) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                    store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_46) *
+                        sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
             dot11_v4(sketch_g2_w2, query_23, query_28);
-            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v4 query_28_47 = load_v4(query_28 + h * 64 + i);
-                    store_v4(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_v4((query_28_47 + (((query_28_47 * query_28_47) * query_28_47) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v4(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_v4((query_28_47 + (((query_28_47 *
+                        query_28_47) * query_28_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
@@ -1754,8 +1842,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64 + i)) * 0.176776695f) *
-                        5.656854f);
+                    store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64
+                        + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1783,8 +1871,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            const vec_v4 query_32_new48 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_v4 query_32_new48 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 +
+                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v4(query_32 + (f - f0) * 64 + i, query_32_new48);
                             query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -1891,18 +1979,19 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_39_58 = load_v4(key_39 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_41 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_58) * sketch_g1_norm0_weight[d]) +
-                            sketch_g1_norm0_bias[d]);
+                        store_v4(key_41 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_58) *
+                            sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
                 dot9_v4(sketch_g1_w0, key_41, key_42);
-                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v4 key_42_59 = load_v4(key_42 + h * 64 + j);
-                        store_v4(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_v4((key_42_59 + (((key_42_59 * key_42_59) * key_42_59) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v4(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_v4((key_42_59 + (((key_42_59 *
+                            key_42_59) * key_42_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
@@ -1942,21 +2031,24 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     store_v4(key_47 + j, load_v4(key_47 + j) + key_47_in);
                 }
-                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+                   sketch.g1.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_63 = 1.0f / sqrt_v4((load_v4(key_47 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v4(key_44 + r * 64 + j, ((load_v4(key_44 + r * 64 + j) * t_63) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                        store_v4(key_44 + r * 64 + j, ((load_v4(key_44 + r * 64 + j) * t_63) *
+                            sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
                 dot11_v4(sketch_g1_w2, key_44, key_49);
-                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v4 key_49_64 = load_v4(key_49 + h * 64 + j);
-                        store_v4(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_v4((key_49_64 + (((key_49_64 * key_49_64) * key_49_64) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v4(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_v4((key_49_64 + (((key_49_64 *
+                            key_49_64) * key_49_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
@@ -1965,18 +2057,19 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_39_65 = load_v4(key_39 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_65) * sketch_g2_norm0_weight[d]) +
-                            sketch_g2_norm0_bias[d]);
+                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_65) *
+                            sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
                 dot9_v4(sketch_g2_w0, k_tile_2, key_53);
-                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v4 key_53_66 = load_v4(key_53 + h * 64 + j);
-                        store_v4(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_v4((key_53_66 + (((key_53_66 * key_53_66) * key_53_66) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v4(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_v4((key_53_66 + (((key_53_66 *
+                            key_53_66) * key_53_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
@@ -2016,21 +2109,24 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     store_v4(key_58 + j, load_v4(key_58 + j) + key_58_in);
                 }
-                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+                   sketch.g2.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_70 = 1.0f / sqrt_v4((load_v4(key_58 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v4(key_55 + r * 64 + j, ((load_v4(key_55 + r * 64 + j) * t_70) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                        store_v4(key_55 + r * 64 + j, ((load_v4(key_55 + r * 64 + j) * t_70) *
+                            sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
                 dot11_v4(sketch_g2_w2, key_55, key_60);
-                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v4 key_60_71 = load_v4(key_60 + h * 64 + j);
-                        store_v4(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_v4((key_60_71 + (((key_60_71 * key_60_71) * key_60_71) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v4(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_v4((key_60_71 + (((key_60_71 *
+                            key_60_71) * key_60_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
@@ -2038,8 +2134,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v4(key_51 + r * 64 + j, tanh_v4((load_v4(key_51 + r * 64 + j) * load_v4(key_62 + r * 64 + j)) * 0.176776695f) *
-                            5.656854f);
+                        store_v4(key_51 + r * 64 + j, tanh_v4((load_v4(key_51 + r * 64 + j) * load_v4(key_62 + r * 64 +
+                            j)) * 0.176776695f) * 5.656854f);
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
@@ -2053,14 +2149,16 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_74 = (i0 + i + lane_v4) + t_73;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_74) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
+                                splat_v4(0.0f)));
                         }
                     }
                 }
@@ -2080,8 +2178,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot15_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
@@ -2089,19 +2187,22 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_75)) & (-(int64_t)t_76), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_75)) &
+                                (-(int64_t)t_76), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot16_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
+               (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_77 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
                 const mask_v4 t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_78, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) / t_77));
+                    store_v4(sum + e * 64 + i, pick_v4(t_78, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -2115,15 +2216,19 @@ TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+        turn += part->threads) polysketch_learned_r32_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r32_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+            turn += part->threads) polysketch_learned_r32_fold_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r32_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -2134,7 +2239,7 @@ TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, 
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -2142,7 +2247,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -2180,7 +2286,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -2204,7 +2311,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -2216,7 +2324,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -2236,25 +2345,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2280,47 +2395,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -2353,11 +2486,13 @@ TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -2385,11 +2520,13 @@ TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, floa
 {
     dot_v3(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
@@ -2549,17 +2686,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_9 = load_v3(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_v3(query_9 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
+                sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
     dot0_v3(sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v3 query_10_10 = load_v3(query_10 + h * 272 + i);
-            store_v3(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v3(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 *
+                query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
@@ -2599,21 +2738,24 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
         store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
     }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+       sketch.g1.norm1.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
     dot2_v3(sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v3 query_17_15 = load_v3(query_17 + h * 272 + i);
-            store_v3(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v3(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 *
+                query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
@@ -2622,17 +2764,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_16 = load_v3(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
+                sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
     dot0_v3(sketch_g2_w0, q_tile, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v3 query_21_17 = load_v3(query_21 + h * 272 + i);
-            store_v3(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v3(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 *
+                query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
@@ -2672,21 +2816,24 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
         store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
     }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+       sketch.g2.norm1.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
     dot2_v3(sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_v3 query_28_22 = load_v3(query_28 + h * 272 + i);
-            store_v3(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
-                * 0.7978846f) + 1.0f));
+            store_v3(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 *
+                query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
@@ -2694,7 +2841,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
+            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i))
+                * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2792,17 +2940,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_32 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v3(key_9 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
         dot3_v3(sketch_g1_w0, key_9, key_10);
-        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_10_33 = load_v3(key_10 + h * 144 + j);
-                store_v3(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) *
+                    key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -2842,21 +2992,24 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
         dot5_v3(sketch_g1_w2, key_12, key_17);
-        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_17_38 = load_v3(key_17 + h * 144 + j);
-                store_v3(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) *
+                    key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
@@ -2865,17 +3018,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot3_v3(sketch_g2_w0, k_tile, key_21);
-        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_21_40 = load_v3(key_21 + h * 144 + j);
-                store_v3(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) *
+                    key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -2915,21 +3070,24 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
         dot5_v3(sketch_g2_w2, key_23, key_28);
-        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_28_45 = load_v3(key_28 + h * 144 + j);
-                store_v3(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) *
+                    key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -2937,7 +3095,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) * 0.176776695f) * 5.656854f);
+                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
+                    0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
@@ -2957,8 +3116,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3), load_v3(score + j * 272 + i),
-                        splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3),
+                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -2978,8 +3137,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -3006,7 +3165,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
 }
 
 /* States begin with no key. */
-TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -3032,7 +3192,8 @@ TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, in
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -3166,17 +3327,19 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_9 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v3(key_9 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
         dot9_v3(sketch_g1_w0, key_9, key_10);
-        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_10_10 = load_v3(key_10 + h * 64 + j);
-                store_v3(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_v3((key_10_10 + (((key_10_10 * key_10_10) * key_10_10) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_v3((key_10_10 + (((key_10_10 * key_10_10) *
+                    key_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -3216,21 +3379,24 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
         dot11_v3(sketch_g1_w2, key_12, key_17);
-        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_17_15 = load_v3(key_17 + h * 64 + j);
-                store_v3(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_v3((key_17_15 + (((key_17_15 * key_17_15) * key_17_15) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_v3((key_17_15 + (((key_17_15 * key_17_15) *
+                    key_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
@@ -3239,17 +3405,19 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot9_v3(sketch_g2_w0, k_tile, key_21);
-        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_21_17 = load_v3(key_21 + h * 64 + j);
-                store_v3(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_v3((key_21_17 + (((key_21_17 * key_21_17) * key_21_17) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_v3((key_21_17 + (((key_21_17 * key_21_17) *
+                    key_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -3289,21 +3457,24 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
         dot11_v3(sketch_g2_w2, key_23, key_28);
-        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_v3 key_28_22 = load_v3(key_28 + h * 64 + j);
-                store_v3(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_v3((key_28_22 + (((key_28_22 * key_28_22) * key_28_22) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_v3(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_v3((key_28_22 + (((key_28_22 * key_28_22) *
+                    key_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -3311,7 +3482,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) *
+                    0.176776695f) * 5.656854f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -3320,8 +3492,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64
-                            + j));
+                        store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f
+                            % 32) + (f / 32)) % 32) * 64 + j));
                     }
                 }
             }
@@ -3330,7 +3502,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 term = load_v3(key_32 + (f - f0) * 64 + j);
-                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -3342,7 +3515,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -3367,8 +3541,8 @@ TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                        splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
             }
@@ -3377,7 +3551,8 @@ TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3460,8 +3635,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -3542,18 +3717,19 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_34 = load_v3(query_7 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_9 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_34) * sketch_g1_norm0_weight[d]) +
-                        sketch_g1_norm0_bias[d]);
+                    store_v3(query_9 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_34) *
+                        sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
             dot9_v3(sketch_g1_w0, query_9, query_10);
-            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v3 query_10_35 = load_v3(query_10 + h * 64 + i);
-                    store_v3(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_v3((query_10_35 + (((query_10_35 * query_10_35) * query_10_35) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v3(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_v3((query_10_35 + (((query_10_35 *
+                        query_10_35) * query_10_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
@@ -3593,21 +3769,24 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
                 store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
             }
-            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+               sketch.g1.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_39) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                    store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_39) *
+                        sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
             dot11_v3(sketch_g1_w2, query_12, query_17);
-            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v3 query_17_40 = load_v3(query_17 + h * 64 + i);
-                    store_v3(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_v3((query_17_40 + (((query_17_40 * query_17_40) * query_17_40) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v3(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_v3((query_17_40 + (((query_17_40 *
+                        query_17_40) * query_17_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
@@ -3616,18 +3795,19 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_41 = load_v3(query_7 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_41) * sketch_g2_norm0_weight[d]) +
-                        sketch_g2_norm0_bias[d]);
+                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_41) *
+                        sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
             dot9_v3(sketch_g2_w0, q_tile, query_21);
-            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v3 query_21_42 = load_v3(query_21 + h * 64 + i);
-                    store_v3(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_v3((query_21_42 + (((query_21_42 * query_21_42) * query_21_42) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v3(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_v3((query_21_42 + (((query_21_42 *
+                        query_21_42) * query_21_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
@@ -3667,21 +3847,24 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
                 store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
             }
-            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+               sketch.g2.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_46 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_46) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                    store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_46) *
+                        sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
             dot11_v3(sketch_g2_w2, query_23, query_28);
-            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_v3 query_28_47 = load_v3(query_28 + h * 64 + i);
-                    store_v3(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_v3((query_28_47 + (((query_28_47 * query_28_47) * query_28_47) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_v3(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_v3((query_28_47 + (((query_28_47 *
+                        query_28_47) * query_28_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
@@ -3689,8 +3872,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64 + i)) * 0.176776695f) *
-                        5.656854f);
+                    store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64
+                        + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3718,8 +3901,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            const vec_v3 query_32_new48 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_v3 query_32_new48 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 +
+                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v3(query_32 + (f - f0) * 64 + i, query_32_new48);
                             query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -3826,18 +4009,19 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_39_58 = load_v3(key_39 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_41 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_58) * sketch_g1_norm0_weight[d]) +
-                            sketch_g1_norm0_bias[d]);
+                        store_v3(key_41 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_58) *
+                            sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
                 dot9_v3(sketch_g1_w0, key_41, key_42);
-                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v3 key_42_59 = load_v3(key_42 + h * 64 + j);
-                        store_v3(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_v3((key_42_59 + (((key_42_59 * key_42_59) * key_42_59) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v3(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_v3((key_42_59 + (((key_42_59 *
+                            key_42_59) * key_42_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
@@ -3877,21 +4061,24 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     store_v3(key_47 + j, load_v3(key_47 + j) + key_47_in);
                 }
-                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+                   sketch.g1.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_63 = 1.0f / sqrt_v3((load_v3(key_47 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v3(key_44 + r * 64 + j, ((load_v3(key_44 + r * 64 + j) * t_63) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                        store_v3(key_44 + r * 64 + j, ((load_v3(key_44 + r * 64 + j) * t_63) *
+                            sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
                 dot11_v3(sketch_g1_w2, key_44, key_49);
-                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v3 key_49_64 = load_v3(key_49 + h * 64 + j);
-                        store_v3(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_v3((key_49_64 + (((key_49_64 * key_49_64) * key_49_64) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v3(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_v3((key_49_64 + (((key_49_64 *
+                            key_49_64) * key_49_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
@@ -3900,18 +4087,19 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_39_65 = load_v3(key_39 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_65) * sketch_g2_norm0_weight[d]) +
-                            sketch_g2_norm0_bias[d]);
+                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_65) *
+                            sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
                 dot9_v3(sketch_g2_w0, k_tile_2, key_53);
-                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v3 key_53_66 = load_v3(key_53 + h * 64 + j);
-                        store_v3(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_v3((key_53_66 + (((key_53_66 * key_53_66) * key_53_66) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v3(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_v3((key_53_66 + (((key_53_66 *
+                            key_53_66) * key_53_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
@@ -3951,21 +4139,24 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     store_v3(key_58 + j, load_v3(key_58 + j) + key_58_in);
                 }
-                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+                   sketch.g2.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_70 = 1.0f / sqrt_v3((load_v3(key_58 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v3(key_55 + r * 64 + j, ((load_v3(key_55 + r * 64 + j) * t_70) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                        store_v3(key_55 + r * 64 + j, ((load_v3(key_55 + r * 64 + j) * t_70) *
+                            sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
                 dot11_v3(sketch_g2_w2, key_55, key_60);
-                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_v3 key_60_71 = load_v3(key_60 + h * 64 + j);
-                        store_v3(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_v3((key_60_71 + (((key_60_71 * key_60_71) * key_60_71) * 0.044715f))
-                            * 0.7978846f) + 1.0f));
+                        store_v3(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_v3((key_60_71 + (((key_60_71 *
+                            key_60_71) * key_60_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
@@ -3973,8 +4164,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v3(key_51 + r * 64 + j, tanh_v3((load_v3(key_51 + r * 64 + j) * load_v3(key_62 + r * 64 + j)) * 0.176776695f) *
-                            5.656854f);
+                        store_v3(key_51 + r * 64 + j, tanh_v3((load_v3(key_51 + r * 64 + j) * load_v3(key_62 + r * 64 +
+                            j)) * 0.176776695f) * 5.656854f);
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
@@ -3988,14 +4179,16 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_74 = (i0 + i + lane_v3) + t_73;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_74) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
+                                splat_v3(0.0f)));
                         }
                     }
                 }
@@ -4015,8 +4208,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
@@ -4024,19 +4217,22 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_75)) & (-(int64_t)t_76), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_75)) &
+                                (-(int64_t)t_76), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot16_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
+               (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_77 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
                 const mask_v3 t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_78, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) / t_77));
+                    store_v3(sum + e * 64 + i, pick_v3(t_78, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -4050,15 +4246,19 @@ TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+        turn += part->threads) polysketch_learned_r32_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r32_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+            turn += part->threads) polysketch_learned_r32_fold_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r32_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -4067,7 +4267,7 @@ TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, 
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -4112,7 +4312,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -4130,7 +4331,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -4142,7 +4344,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -4162,25 +4365,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -4201,52 +4409,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -4475,17 +4702,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_9 = load_any(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_any(query_9 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_9) * sketch_g1_norm0_weight[d])
+                + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
     dot0_any(sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_any query_10_10 = load_any(query_10 + h * 144 + i);
-            store_any(query_10 + h * 144 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
-                0.044715f)) * 0.7978846f) + 1.0f));
+            store_any(query_10 + h * 144 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 *
+                query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
@@ -4525,21 +4754,24 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
         store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
     }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+       sketch.g1.norm1.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
     dot2_any(sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_any query_17_15 = load_any(query_17 + h * 144 + i);
-            store_any(query_17 + h * 144 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
-                0.044715f)) * 0.7978846f) + 1.0f));
+            store_any(query_17 + h * 144 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 *
+                query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
@@ -4548,17 +4780,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_16 = load_any(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_16) * sketch_g2_norm0_weight[d])
+                + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
     dot0_any(sketch_g2_w0, q_tile, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_any query_21_17 = load_any(query_21 + h * 144 + i);
-            store_any(query_21 + h * 144 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
-                0.044715f)) * 0.7978846f) + 1.0f));
+            store_any(query_21 + h * 144 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 *
+                query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
@@ -4598,21 +4832,24 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
         store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
     }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+       sketch.g2.norm1.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
     dot2_any(sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
             const vec_any query_28_22 = load_any(query_28 + h * 144 + i);
-            store_any(query_28 + h * 144 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
-                0.044715f)) * 0.7978846f) + 1.0f));
+            store_any(query_28 + h * 144 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 *
+                query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
@@ -4620,8 +4857,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 + i)) * 0.176776695f) *
-                5.656854f);
+            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 +
+                i)) * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4719,17 +4956,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_32 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
         dot3_any(sketch_g1_w0, key_9, key_10);
-        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_10_33 = load_any(key_10 + h * 144 + j);
-                store_any(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) *
+                    key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -4769,21 +5008,24 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_37 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
         dot5_any(sketch_g1_w2, key_12, key_17);
-        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_17_38 = load_any(key_17 + h * 144 + j);
-                store_any(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) *
+                    key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
@@ -4792,17 +5034,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_39) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot3_any(sketch_g2_w0, k_tile, key_21);
-        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_21_40 = load_any(key_21 + h * 144 + j);
-                store_any(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) *
+                    key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -4842,21 +5086,24 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_44 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
         dot5_any(sketch_g2_w2, key_23, key_28);
-        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_28_45 = load_any(key_28 + h * 144 + j);
-                store_any(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) *
+                    key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -4864,8 +5111,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 + j)) * 0.176776695f) *
-                    5.656854f);
+                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
+                    j)) * 0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
@@ -4885,8 +5132,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_48 = (i0 + i + lane_any) + t_47;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any), load_any(score + j * 144 + i),
-                        splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any),
+                        load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -4906,8 +5153,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -4934,7 +5181,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-APART void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -5094,17 +5342,19 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_9 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
         dot9_any(sketch_g1_w0, key_9, key_10);
-        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_10_10 = load_any(key_10 + h * 64 + j);
-                store_any(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_any((key_10_10 + (((key_10_10 * key_10_10) * key_10_10) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_any((key_10_10 + (((key_10_10 * key_10_10) *
+                    key_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -5144,21 +5394,24 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_14 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
         dot11_any(sketch_g1_w2, key_12, key_17);
-        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_17_15 = load_any(key_17 + h * 64 + j);
-                store_any(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_any((key_17_15 + (((key_17_15 * key_17_15) * key_17_15) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_any((key_17_15 + (((key_17_15 * key_17_15) *
+                    key_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
@@ -5167,17 +5420,19 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot9_any(sketch_g2_w0, k_tile, key_21);
-        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_21_17 = load_any(key_21 + h * 64 + j);
-                store_any(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_any((key_21_17 + (((key_21_17 * key_21_17) * key_21_17) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_any((key_21_17 + (((key_21_17 * key_21_17) *
+                    key_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -5217,21 +5472,24 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_21 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
         dot11_any(sketch_g2_w2, key_23, key_28);
-        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
                 const vec_any key_28_22 = load_any(key_28 + h * 64 + j);
-                store_any(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_any((key_28_22 + (((key_28_22 * key_28_22) * key_28_22) * 0.044715f)) *
-                    0.7978846f) + 1.0f));
+                store_any(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_any((key_28_22 + (((key_28_22 * key_28_22) *
+                    key_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -5239,7 +5497,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j))
+                    * 0.176776695f) * 5.656854f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -5248,8 +5507,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) *
-                            64 + j));
+                        store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 +
+                            (((f % 32) + (f / 32)) % 32) * 64 + j));
                     }
                 }
             }
@@ -5258,7 +5517,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any term = load_any(key_32 + (f - f0) * 64 + j);
-                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -5287,7 +5547,8 @@ APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new23 = load_any(carried + f);
-            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f),
+                splat_any(1));
             store_any(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -5295,8 +5556,8 @@ APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                        splat_any(1));
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
             }
@@ -5305,7 +5566,8 @@ APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -5388,8 +5650,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -5470,18 +5732,19 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_34 = load_any(query_7 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_9 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_34) * sketch_g1_norm0_weight[d]) +
-                        sketch_g1_norm0_bias[d]);
+                    store_any(query_9 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_34) *
+                        sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
             dot9_any(sketch_g1_w0, query_9, query_10);
-            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_any query_10_35 = load_any(query_10 + h * 64 + i);
-                    store_any(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_any((query_10_35 + (((query_10_35 * query_10_35) * query_10_35) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_any(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_any((query_10_35 + (((query_10_35 *
+                        query_10_35) * query_10_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
@@ -5521,22 +5784,24 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
                 store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
             }
-            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+               sketch.g1.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_39 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_39) * sketch_g1_norm1_weight[r]) +
-                        sketch_g1_norm1_bias[r]);
+                    store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_39) *
+                        sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
             dot11_any(sketch_g1_w2, query_12, query_17);
-            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_any query_17_40 = load_any(query_17 + h * 64 + i);
-                    store_any(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_any((query_17_40 + (((query_17_40 * query_17_40) * query_17_40) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_any(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_any((query_17_40 + (((query_17_40 *
+                        query_17_40) * query_17_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
@@ -5545,18 +5810,19 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_41 = load_any(query_7 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_41) * sketch_g2_norm0_weight[d]) +
-                        sketch_g2_norm0_bias[d]);
+                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_41) *
+                        sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
             dot9_any(sketch_g2_w0, q_tile, query_21);
-            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_any query_21_42 = load_any(query_21 + h * 64 + i);
-                    store_any(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_any((query_21_42 + (((query_21_42 * query_21_42) * query_21_42) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_any(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_any((query_21_42 + (((query_21_42 *
+                        query_21_42) * query_21_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
@@ -5596,22 +5862,24 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
                 store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
             }
-            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+               sketch.g2.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_46 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_46) * sketch_g2_norm1_weight[r]) +
-                        sketch_g2_norm1_bias[r]);
+                    store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_46) *
+                        sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
             dot11_any(sketch_g2_w2, query_23, query_28);
-            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+               0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
                     const vec_any query_28_47 = load_any(query_28 + h * 64 + i);
-                    store_any(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_any((query_28_47 + (((query_28_47 * query_28_47) * query_28_47) *
-                        0.044715f)) * 0.7978846f) + 1.0f));
+                    store_any(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_any((query_28_47 + (((query_28_47 *
+                        query_28_47) * query_28_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
@@ -5619,8 +5887,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r * 64 + i)) * 0.176776695f) *
-                        5.656854f);
+                    store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r *
+                        64 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5648,8 +5916,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            const vec_any query_32_new48 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32)
-                                * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_any query_32_new48 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 +
+                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_any(query_32 + (f - f0) * 64 + i, query_32_new48);
                             query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -5756,18 +6024,19 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_58 = load_any(key_39 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_41 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_58) * sketch_g1_norm0_weight[d]) +
-                            sketch_g1_norm0_bias[d]);
+                        store_any(key_41 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_58) *
+                            sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
                 dot9_any(sketch_g1_w0, key_41, key_42);
-                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_any key_42_59 = load_any(key_42 + h * 64 + j);
-                        store_any(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_any((key_42_59 + (((key_42_59 * key_42_59) * key_42_59) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
+                        store_any(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_any((key_42_59 + (((key_42_59 *
+                            key_42_59) * key_42_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
@@ -5807,22 +6076,24 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     store_any(key_47 + j, load_any(key_47 + j) + key_47_in);
                 }
-                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+                   sketch.g1.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_63 = 1.0f / sqrt_any((load_any(key_47 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_any(key_44 + r * 64 + j, ((load_any(key_44 + r * 64 + j) * t_63) * sketch_g1_norm1_weight[r]) +
-                            sketch_g1_norm1_bias[r]);
+                        store_any(key_44 + r * 64 + j, ((load_any(key_44 + r * 64 + j) * t_63) *
+                            sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
                 dot11_any(sketch_g1_w2, key_44, key_49);
-                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_any key_49_64 = load_any(key_49 + h * 64 + j);
-                        store_any(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_any((key_49_64 + (((key_49_64 * key_49_64) * key_49_64) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
+                        store_any(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_any((key_49_64 + (((key_49_64 *
+                            key_49_64) * key_49_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
@@ -5831,18 +6102,19 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_65 = load_any(key_39 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_65) * sketch_g2_norm0_weight[d]) +
-                            sketch_g2_norm0_bias[d]);
+                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_65) *
+                            sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
                 dot9_any(sketch_g2_w0, k_tile_2, key_53);
-                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_any key_53_66 = load_any(key_53 + h * 64 + j);
-                        store_any(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_any((key_53_66 + (((key_53_66 * key_53_66) * key_53_66) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
+                        store_any(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_any((key_53_66 + (((key_53_66 *
+                            key_53_66) * key_53_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
@@ -5882,22 +6154,24 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     store_any(key_58 + j, load_any(key_58 + j) + key_58_in);
                 }
-                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+                   sketch.g2.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_70 = 1.0f / sqrt_any((load_any(key_58 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_any(key_55 + r * 64 + j, ((load_any(key_55 + r * 64 + j) * t_70) * sketch_g2_norm1_weight[r]) +
-                            sketch_g2_norm1_bias[r]);
+                        store_any(key_55 + r * 64 + j, ((load_any(key_55 + r * 64 + j) * t_70) *
+                            sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
                 dot11_any(sketch_g2_w2, key_55, key_60);
-                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
                         const vec_any key_60_71 = load_any(key_60 + h * 64 + j);
-                        store_any(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_any((key_60_71 + (((key_60_71 * key_60_71) * key_60_71) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
+                        store_any(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_any((key_60_71 + (((key_60_71 *
+                            key_60_71) * key_60_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
@@ -5905,8 +6179,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 32; r++) {
-                        store_any(key_51 + r * 64 + j, tanh_any((load_any(key_51 + r * 64 + j) * load_any(key_62 + r * 64 + j)) * 0.176776695f) *
-                            5.656854f);
+                        store_any(key_51 + r * 64 + j, tanh_any((load_any(key_51 + r * 64 + j) * load_any(key_62 + r *
+                            64 + j)) * 0.176776695f) * 5.656854f);
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
@@ -5920,14 +6194,16 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_74 = (i0 + i + lane_any) + t_73;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 64) <= (j0 +
-                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_74) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
+                                splat_any(0.0f)));
                         }
                     }
                 }
@@ -5947,8 +6223,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
@@ -5956,20 +6232,22 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_75)) & (-(int64_t)t_76), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_75)) &
+                                (-(int64_t)t_76), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot16_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
+               (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_77 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
                 const mask_any t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_78, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
-                        t_77));
+                    store_any(sum + e * 64 + i, pick_any(t_78, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -5983,15 +6261,19 @@ static void polysketch_learned_r32_linear_any(const struct call *call, int64_t t
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+        turn += part->threads) polysketch_learned_r32_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r32_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
+            turn += part->threads) polysketch_learned_r32_fold_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r32_queries_any(call, task, part, turn);
     }
 }
 
@@ -6001,7 +6283,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -6009,18 +6291,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 156928, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 156928,
+            .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 419840};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 156928, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 156928,
+            .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 419840};
     }
 #endif
-    if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 156928, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 156928,
+        .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 369664};
 }
 
@@ -6030,8 +6316,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -6054,8 +6341,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -6063,7 +6352,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t polysketch_learned_r32_params_size(void)
@@ -6080,7 +6370,7 @@ int polysketch_learned_r32_params_init(struct polysketch_learned_r32_params *par
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 713};
@@ -6098,7 +6388,8 @@ size_t polysketch_learned_r32_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int polysketch_learned_r32_forward(const struct attn_problem *problem, const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
+int polysketch_learned_r32_forward(const struct attn_problem *problem,
+    const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -6107,11 +6398,17 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem, const str
     if (error) return error;
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 || !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias || !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight || !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 || !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 || !params->sketch_g2_w3) return ATTN_EPARAM;
+    if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 ||
+        !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias ||
+        !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight ||
+        !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 ||
+        !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
+        !params->sketch_g2_w3) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -6129,7 +6426,8 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem, const str
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -6146,20 +6444,28 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem, const str
 }
 
 static const struct attn_param param[] = {
-    {"sketch.g1.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm0_weight), 0},
-    {"sketch.g1.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm0_bias), 0},
+    {"sketch.g1.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params,
+        sketch_g1_norm0_weight), 0},
+    {"sketch.g1.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm0_bias),
+        0},
     {"sketch.g1.w0", ATTN_F32, 2, {64, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w0), 0},
     {"sketch.g1.w1", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w1), 0},
-    {"sketch.g1.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm1_weight), 0},
-    {"sketch.g1.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm1_bias), 0},
+    {"sketch.g1.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params,
+        sketch_g1_norm1_weight), 0},
+    {"sketch.g1.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm1_bias),
+        0},
     {"sketch.g1.w2", ATTN_F32, 2, {32, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w2), 0},
     {"sketch.g1.w3", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w3), 0},
-    {"sketch.g2.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm0_weight), 0},
-    {"sketch.g2.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm0_bias), 0},
+    {"sketch.g2.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params,
+        sketch_g2_norm0_weight), 0},
+    {"sketch.g2.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm0_bias),
+        0},
     {"sketch.g2.w0", ATTN_F32, 2, {64, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w0), 0},
     {"sketch.g2.w1", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w1), 0},
-    {"sketch.g2.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm1_weight), 0},
-    {"sketch.g2.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm1_bias), 0},
+    {"sketch.g2.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params,
+        sketch_g2_norm1_weight), 0},
+    {"sketch.g2.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm1_bias),
+        0},
     {"sketch.g2.w2", ATTN_F32, 2, {32, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w2), 0},
     {"sketch.g2.w3", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w3), 0},
 };
@@ -6169,13 +6475,17 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return polysketch_learned_r32_params_init((struct polysketch_learned_r32_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return polysketch_learned_r32_forward(problem, (const struct polysketch_learned_r32_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return polysketch_learned_r32_forward(problem, (const struct polysketch_learned_r32_params *)params,
+        (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel polysketch_learned_r32_kernel = {
     .name = "polysketch_learned_r32", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 16, .param = param, .params_bytes = sizeof(struct polysketch_learned_r32_params),
-    .params_size = polysketch_learned_r32_params_size, .params_init = params_init_any, .workspace = polysketch_learned_r32_workspace, .forward = forward_any,
+    .params_size = polysketch_learned_r32_params_size, .params_init = params_init_any,
+        .workspace = polysketch_learned_r32_workspace,
+    .forward = forward_any,
 };

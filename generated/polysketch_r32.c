@@ -43,9 +43,11 @@
      %27 = map [b g m i e] select(eq(add(%25, 1.0), 0.0), 0.0, div(%26, add(%25, 1.0)))
      output %27
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 1389 keys on: the weight is an inner product of 528 features, whose sum over keys is a state of 528 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 1389 keys on: the weight is an inner product of 528 features,
+   whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 352384 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 352384 bytes of workspace a thread
@@ -109,7 +111,7 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
@@ -117,7 +119,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -138,7 +141,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -168,7 +172,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -180,7 +185,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -200,25 +206,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -244,47 +256,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -301,11 +331,13 @@ TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -325,11 +357,13 @@ TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
@@ -424,7 +458,8 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) * 0.176776695f);
+                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) *
+                    0.176776695f);
             }
         }
     }
@@ -498,7 +533,8 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -519,8 +555,8 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(score + j * 272 + i),
-                        splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -540,8 +576,8 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -568,7 +604,8 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v4 APART void polysketch_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -594,7 +631,8 @@ TARGET_v4 APART void polysketch_r32_begin_v4(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -676,7 +714,8 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -686,8 +725,8 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            j));
+                        store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f %
+                            32) + (f / 32)) % 32) * 64 + j));
                     }
                 }
             }
@@ -696,7 +735,8 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
-                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -708,7 +748,8 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -733,8 +774,8 @@ TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t tas
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                        splat_v4(1));
+                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v4(1));
                     store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
             }
@@ -743,7 +784,8 @@ TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -786,8 +828,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -843,7 +885,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) *
+                            0.176776695f);
                     }
                 }
             }
@@ -872,8 +915,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                                i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f
+                                % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v4(query_8 + (f - f0) * 64 + i, query_8_new10);
                             query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -955,7 +998,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            store_v4(key_13 + r * 64 + j, (load_v4(key_13 + r * 64 + j) * load_v4(key_14 + r * 64 + j)) * 0.176776695f);
+                            store_v4(key_13 + r * 64 + j, (load_v4(key_13 + r * 64 + j) * load_v4(key_14 + r * 64 + j))
+                                * 0.176776695f);
                         }
                     }
                 }
@@ -970,14 +1014,16 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_16 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_17 = (i0 + i + lane_v4) + t_16;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
+                                splat_v4(0.0f)));
                         }
                     }
                 }
@@ -997,8 +1043,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
@@ -1006,19 +1052,22 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                         const int64_t t_18 = n_k - n_q;
                         const int t_19 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_18)) & (-(int64_t)t_19), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_18)) &
+                                (-(int64_t)t_19), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
+               (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_20 = (load_v4(row_sum + i) + load_v4(query_9 + i)) + 1.0f;
                 const mask_v4 t_21 = t_20 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_21, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) / t_20));
+                    store_v4(sum + e * 64 + i, pick_v4(t_21, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) / t_20));
                 }
             }
             /* out = sum, transposed back */
@@ -1032,15 +1081,19 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call,
+            task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -1051,7 +1104,7 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
@@ -1059,7 +1112,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -1079,7 +1133,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1103,7 +1158,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1115,7 +1171,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -1135,25 +1192,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1179,47 +1242,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1236,11 +1317,13 @@ TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -1260,11 +1343,13 @@ TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
@@ -1359,7 +1444,8 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) * 0.176776695f);
+                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) *
+                    0.176776695f);
             }
         }
     }
@@ -1433,7 +1519,8 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -1454,8 +1541,8 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(score + j * 272 + i),
-                        splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -1475,8 +1562,8 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1503,7 +1590,8 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v3 APART void polysketch_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1529,7 +1617,8 @@ TARGET_v3 APART void polysketch_r32_begin_v3(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1611,7 +1700,8 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -1621,8 +1711,8 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            j));
+                        store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f %
+                            32) + (f / 32)) % 32) * 64 + j));
                     }
                 }
             }
@@ -1631,7 +1721,8 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
-                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -1643,7 +1734,8 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1668,8 +1760,8 @@ TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t tas
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                        splat_v3(1));
+                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_v3(1));
                     store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
             }
@@ -1678,7 +1770,8 @@ TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1721,8 +1814,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1778,7 +1871,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) *
+                            0.176776695f);
                     }
                 }
             }
@@ -1807,8 +1901,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                                i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f
+                                % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v3(query_8 + (f - f0) * 64 + i, query_8_new10);
                             query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -1890,7 +1984,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            store_v3(key_13 + r * 64 + j, (load_v3(key_13 + r * 64 + j) * load_v3(key_14 + r * 64 + j)) * 0.176776695f);
+                            store_v3(key_13 + r * 64 + j, (load_v3(key_13 + r * 64 + j) * load_v3(key_14 + r * 64 + j))
+                                * 0.176776695f);
                         }
                     }
                 }
@@ -1905,14 +2000,16 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_16 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_17 = (i0 + i + lane_v3) + t_16;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
+                                splat_v3(0.0f)));
                         }
                     }
                 }
@@ -1932,8 +2029,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
@@ -1941,19 +2038,22 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                         const int64_t t_18 = n_k - n_q;
                         const int t_19 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_18)) & (-(int64_t)t_19), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_18)) &
+                                (-(int64_t)t_19), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
+               (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_20 = (load_v3(row_sum + i) + load_v3(query_9 + i)) + 1.0f;
                 const mask_v3 t_21 = t_20 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_21, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) / t_20));
+                    store_v3(sum + e * 64 + i, pick_v3(t_21, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) / t_20));
                 }
             }
             /* out = sum, transposed back */
@@ -1967,15 +2067,19 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call,
+            task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -1984,7 +2088,7 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
@@ -2011,7 +2115,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2029,7 +2134,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -2041,7 +2147,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -2061,25 +2168,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2100,52 +2212,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -2285,7 +2416,8 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) * 0.176776695f);
+                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) *
+                    0.176776695f);
             }
         }
     }
@@ -2359,7 +2491,8 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -2380,8 +2513,8 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(score + j * 144 + i),
-                        splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                        load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -2401,8 +2534,8 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -2537,7 +2670,8 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) *
+                        0.176776695f);
                 }
             }
         }
@@ -2547,8 +2681,8 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64
-                            + j));
+                        store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f
+                            % 32) + (f / 32)) % 32) * 64 + j));
                     }
                 }
             }
@@ -2557,7 +2691,8 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
-                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 34320 + f] += total;
@@ -2586,7 +2721,8 @@ APART void polysketch_r32_fold_any(const struct call *call, int64_t task, const 
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new4 = load_any(carried + f);
-            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f),
+                splat_any(1));
             store_any(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
@@ -2594,8 +2730,8 @@ APART void polysketch_r32_fold_any(const struct call *call, int64_t task, const 
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
-                        splat_any(1));
+                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e), splat_any(1));
                     store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
             }
@@ -2647,8 +2783,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 +=
-            64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2704,7 +2840,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 +
+                            i)) * 0.176776695f);
                     }
                 }
             }
@@ -2733,8 +2870,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 +
+                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_any(query_8 + (f - f0) * 64 + i, query_8_new10);
                             query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
@@ -2816,7 +2953,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            store_any(key_13 + r * 64 + j, (load_any(key_13 + r * 64 + j) * load_any(key_14 + r * 64 + j)) * 0.176776695f);
+                            store_any(key_13 + r * 64 + j, (load_any(key_13 + r * 64 + j) * load_any(key_14 + r * 64 +
+                                j)) * 0.176776695f);
                         }
                     }
                 }
@@ -2831,14 +2969,16 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
+                    the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_16 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_17 = (i0 + i + lane_any) + t_16;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
-                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
+                                splat_any(0.0f)));
                         }
                     }
                 }
@@ -2858,8 +2998,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
-                    64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
+                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                     dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
@@ -2867,20 +3007,22 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                         const int64_t t_18 = n_k - n_q;
                         const int t_19 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_18)) & (-(int64_t)t_19), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_18)) &
+                                (-(int64_t)t_19), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
                     dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
+               (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_20 = (load_any(row_sum + i) + load_any(query_9 + i)) + 1.0f;
                 const mask_any t_21 = t_20 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_21, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) /
-                        t_20));
+                    store_any(sum + e * 64 + i, pick_any(t_21, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) / t_20));
                 }
             }
             /* out = sum, transposed back */
@@ -2894,15 +3036,19 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, str
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call,
+        task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call,
+            task, part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_queries_any(call, task, part, turn);
     }
 }
 
@@ -2912,7 +3058,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -2920,18 +3066,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776,
+            .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_rows_v4, .tile = 256, .own = 352384};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776,
+            .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_rows_v3, .tile = 256, .own = 352384};
     }
 #endif
-    if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776,
+        .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_r32_rows_any, .tile = 128, .own = 195712};
 }
 
@@ -2941,8 +3091,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -2965,8 +3116,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -2974,7 +3127,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t polysketch_r32_params_size(void)
@@ -2997,7 +3151,7 @@ int polysketch_r32_params_init(struct polysketch_r32_params *params, uint64_t se
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 1389};
@@ -3015,7 +3169,8 @@ size_t polysketch_r32_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int polysketch_r32_forward(const struct attn_problem *problem, const struct polysketch_r32_params *params, const float *q, const float *k, const float *v,
+int polysketch_r32_forward(const struct attn_problem *problem, const struct polysketch_r32_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -3028,7 +3183,8 @@ int polysketch_r32_forward(const struct attn_problem *problem, const struct poly
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -3046,7 +3202,8 @@ int polysketch_r32_forward(const struct attn_problem *problem, const struct poly
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -3072,13 +3229,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return polysketch_r32_params_init((struct polysketch_r32_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return polysketch_r32_forward(problem, (const struct polysketch_r32_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return polysketch_r32_forward(problem, (const struct polysketch_r32_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel polysketch_r32_kernel = {
     .name = "polysketch_r32", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct polysketch_r32_params),
-    .params_size = polysketch_r32_params_size, .params_init = params_init_any, .workspace = polysketch_r32_workspace, .forward = forward_any,
+    .params_size = polysketch_r32_params_size, .params_init = params_init_any, .workspace = polysketch_r32_workspace,
+    .forward = forward_any,
 };

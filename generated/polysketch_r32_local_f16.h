@@ -1,7 +1,9 @@
 /* polysketch_r32_local_f16.h, made by attnc 0.1.0: attnc polysketch_r32_local_f16.yaml
-   polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16, its states in f32
+   polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16,
+   its states in f32
    Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2
-   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f16. H is a multiple of G; query head h reads key/value head h / (H/G).
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f16. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
 #ifndef ATTNC_polysketch_r32_local_f16_H
 #define ATTNC_polysketch_r32_local_f16_H
@@ -21,12 +23,15 @@ struct polysketch_r32_local_f16_params {
 size_t polysketch_r32_local_f16_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int polysketch_r32_local_f16_params_init(struct polysketch_r32_local_f16_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem and every one with fewer keys; they depend on the threads. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem and every one with fewer keys; they depend on the threads.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t polysketch_r32_local_f16_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
-int polysketch_r32_local_f16_forward(const struct attn_problem *problem, const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
+   the result does not depend on the number of threads. */
+int polysketch_r32_local_f16_forward(const struct attn_problem *problem,
+    const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace);
 extern const struct attn_kernel polysketch_r32_local_f16_kernel;
 

@@ -16,32 +16,36 @@
      %0 = input q [b g m i d]
      %1 = input k [b g j d]
      %2 = input v [b g j e]
-     %3 = table rope_theta [t] {1, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.23713737056616552,
-         0.1778279410038923, 0.1333521432163324, 0.1, 0.07498942093324558, 0.05623413251903491, 0.042169650342858224,
-         0.03162277660168379, 0.023713737056616554, 0.01778279410038923, 0.01333521432163324, 0.01, 0.007498942093324558, 0.005623413251903491,
-         0.004216965034285823, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.001333521432163324,
-         0.001, 0.0007498942093324559, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554,
-         0.00017782794100389227, 0.0001333521432163324}
+     %3 = table rope_theta [t] {1, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794,
+     0.23713737056616552, 0.1778279410038923, 0.1333521432163324, 0.1, 0.07498942093324558, 0.05623413251903491,
+     0.042169650342858224,
+         0.03162277660168379, 0.023713737056616554, 0.01778279410038923, 0.01333521432163324, 0.01,
+         0.007498942093324558, 0.005623413251903491, 0.004216965034285823, 0.0031622776601683794, 0.0023713737056616554,
+         0.0017782794100389228, 0.001333521432163324,
+         0.001, 0.0007498942093324559, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794,
+         0.00023713737056616554, 0.00017782794100389227, 0.0001333521432163324}
      %4 = map [j t] cos(mul(j, %3))
      %5 = map [j t] sin(mul(j, %3))
-     %6 = map [b g j d] add(mul(%1, %4[j, div(d, 2)]), mul(mul(%1[b, g, j, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %5[j, div(d, 2)]),
-         select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %6 = map [b g j d] add(mul(%1, %4[j, div(d, 2)]), mul(mul(%1[b, g, j, select(eq(mod(d, 2), 0), add(d, 1), add(d,
+     -1))], %5[j, div(d, 2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
      %7 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %3))
      %8 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %3))
-     %9 = map [b g m i d] add(mul(%0, %7[i, div(d, 2)]), mul(mul(%0[b, g, m, i, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %8[i, div(d, 2)]),
-         select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %9 = map [b g m i d] add(mul(%0, %7[i, div(d, 2)]), mul(mul(%0[b, g, m, i, select(eq(mod(d, 2), 0), add(d, 1),
+     add(d, -1))], %8[i, div(d, 2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
      %10 = map [b g m i d] mul(%9, 0.125)
      %11 = contract [b g m i j] %10 %6
-     %12 = map [b g m i j] mul(%11, pow(sub(1, pow(2.0, mul(sub(-5, add(mul(g, size(m)), m)), 1.0))), mul(sub(add(i, sub(size(j), size(i))), j),
-         1.0)))
+     %12 = map [b g m i j] mul(%11, pow(sub(1, pow(2.0, mul(sub(-5, add(mul(g, size(m)), m)), 1.0))), mul(sub(add(i,
+     sub(size(j), size(i))), j), 1.0)))
      %13 = reduce sum 0 [b g m i] %12 where le(j, add(i, sub(size(j), size(i))))
      %14 = contract [b g m i e] %12 %2 where le(j, add(i, sub(size(j), size(i))))
      %15 = map [b g m i e] %14
      output %15
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 204 keys on: the weight is an inner product of 64 features, whose sum over keys is a state of 64 x 65 numbers that queries meet.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
+   Linear from 204 keys on: the weight is an inner product of 64 features,
+   whose sum over keys is a state of 64 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
@@ -101,10 +105,13 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 static const double rope_theta[32] = {
     1, 0.74989420933245587, 0.56234132519034907, 0.42169650342858223, 0.31622776601683794, 0.23713737056616552,
-    0.17782794100389229, 0.1333521432163324, 0.10000000000000001, 0.074989420933245579, 0.056234132519034911, 0.042169650342858224,
+    0.17782794100389229, 0.1333521432163324, 0.10000000000000001, 0.074989420933245579, 0.056234132519034911,
+        0.042169650342858224,
     0.031622776601683791, 0.023713737056616554, 0.017782794100389229, 0.013335214321633241, 0.01, 0.0074989420933245579,
-    0.005623413251903491, 0.0042169650342858229, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.0013335214321633241,
-    0.001, 0.00074989420933245586, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554,
+    0.005623413251903491, 0.0042169650342858229, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228,
+        0.0013335214321633241,
+    0.001, 0.00074989420933245586, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794,
+        0.00023713737056616554,
     0.00017782794100389227, 0.0001333521432163324};
 
 /* ==== x86-64-v4 ==== */
@@ -113,7 +120,7 @@ static const double rope_theta[32] = {
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 typedef double wide_v4 __attribute__((vector_size(128)));
@@ -122,11 +129,13 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -143,24 +152,28 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 {
     const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_v4 n = t - 6755399441055744.0;
-    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_v4 turns = (ints_v4)t + quarter;
     const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
     const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
+    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
     return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
 }
 
 TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
 TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -190,7 +203,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -202,7 +216,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -222,25 +237,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -266,47 +287,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -315,11 +354,13 @@ TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -335,11 +376,13 @@ TARGET_v4 APART void dot5_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
@@ -393,9 +436,9 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d / 2) * 272 + i)) + ((load_v4(q_tile + (((d % 2)
-                    == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v4(query_sin + (d / 2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                    0.125f);
+                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d / 2) * 272 + i))
+                    + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v4(query_sin + (d / 2) *
+                    272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
     }
@@ -428,20 +471,23 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d % 2)
-                        == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) +
+                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) *
+                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot0_v4(j1 - j0, key, query, score);
-        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+           1.442695f)) */
         const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_8 = __builtin_convertvector(((i0 + i + lane_v4) + t_7) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) * (float)t_9));
+                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) *
+                    (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -450,14 +496,14 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 272 + i),
-                        splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -543,12 +589,14 @@ TARGET_v4 APART void retention_keys_v4(const struct call *call, int64_t task, co
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                    store_v4(key + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 + j)) + ((load_v4(k_tile + (((d % 2) ==
-                        0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v4(key + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 + j)) +
+                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d / 2) *
+                        32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+           1.442695f)) */
         const int64_t t_3 = (chunk + 1) * 32;
         const double t_4 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -576,7 +624,8 @@ TARGET_v4 APART void retention_fold_v4(const struct call *call, int64_t task, co
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
+        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f),
+           32) < 0.5f, pow(1 - pow(2.0f, ... */
         const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
         const int t_9 = t_8 < 0.5;
         const double t_10 = t_9 ? t_8 : 1.0;
@@ -588,8 +637,8 @@ TARGET_v4 APART void retention_fold_v4(const struct call *call, int64_t task, co
                 const vec_v4 carried_new11 = carried_6 * (float)t_10;
                 store_v4(carried + f * 64 + e, carried_new11);
                 store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) * (float)t_10);
-                add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e, load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11
-                    * (float)t_12), splat_v4(1));
+                add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                    load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 * (float)t_12), splat_v4(1));
                 store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
             }
         }
@@ -630,8 +679,8 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32)
-        {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -652,20 +701,21 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i)) + ((load_v4(q_tile + (((d %
-                        2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                        0.125f);
+                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i))
+                        + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d /
+                        2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
                 }
             }
         }
-        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
+        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 -
+           ((g * members) + m))  ... */
         const int t_17 = chunk == 0;
         const int64_t t_18 = n_k - n_q;
         const int64_t t_19 = chunk * 32;
         const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_21 = exp2_v4(__builtin_convertvector(t_17 ? (0 - (ints_v4){0}) : ((((i0 + i + lane_v4) + t_18) - t_19) + 1), vec_v4) *
-                (float)t_20);
+            const vec_v4 t_21 = exp2_v4(__builtin_convertvector(t_17 ? (0 - (ints_v4){0}) : ((((i0 + i + lane_v4) +
+                t_18) - t_19) + 1), vec_v4) * (float)t_20);
             for (int64_t f = 0; f < 64; f++) {
                 store_v4(query_2 + f * 32 + i, load_v4(query + f * 32 + i) * t_21);
             }
@@ -701,37 +751,41 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                        store_v4(key_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d / 2) * 32 + j)) + ((load_v4(k_tile_2 +
-                            (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0)
-                            : 1.0)));
+                        store_v4(key_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d / 2) * 32
+                            + j)) + ((load_v4(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
+                            load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                     }
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
             dot5_v4(j1 - j0, key_3, query, score);
-            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+               1.442695f)) */
             const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_26 = __builtin_convertvector(((i0 + i + lane_v4) + t_25) - j0, vec_v4);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_26 - (float)j) * (float)t_27));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_26 - (float)j) *
+                        (float)t_27));
                 }
             }
-            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the
+                mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                 const int64_t t_28 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_29 = (i0 + i + lane_v4) + t_28;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_29) & (-(int64_t)((chunk * 32) <= (j0 + j))),
-                            mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_29) &
+                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
+                            splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
+            if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
+                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                 dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
@@ -739,7 +793,8 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                     const int64_t t_30 = n_k - n_q;
                     const int t_31 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) & (-(int64_t)t_31), mask_v4);
+                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) &
+                            (-(int64_t)t_31), mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
@@ -764,15 +819,19 @@ TARGET_v4 static void retention_linear_v4(const struct call *call, int64_t task,
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v4(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v4(call, task,
+            part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_queries_v4(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -783,7 +842,7 @@ TARGET_v4 static void retention_linear_v4(const struct call *call, int64_t task,
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 typedef double wide_v3 __attribute__((vector_size(64)));
@@ -792,7 +851,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -812,24 +872,28 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 {
     const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_v3 n = t - 6755399441055744.0;
-    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_v3 turns = (ints_v3)t + quarter;
     const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
     const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
+    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
     return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
 }
 
 TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
 TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -853,7 +917,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -865,7 +930,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -885,25 +951,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -929,47 +1001,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -978,11 +1068,13 @@ TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
@@ -998,11 +1090,13 @@ TARGET_v3 APART void dot5_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_finite_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
     dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
@@ -1056,9 +1150,9 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * load_v3(query_cos + (d / 2) * 272 + i)) + ((load_v3(q_tile + (((d % 2)
-                    == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v3(query_sin + (d / 2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                    0.125f);
+                store_v3(query + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * load_v3(query_cos + (d / 2) * 272 + i))
+                    + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v3(query_sin + (d / 2) *
+                    272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
     }
@@ -1091,20 +1185,23 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d % 2)
-                        == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) +
+                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) *
+                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot0_v3(j1 - j0, key, query, score);
-        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+           1.442695f)) */
         const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_8 = __builtin_convertvector(((i0 + i + lane_v3) + t_7) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) * (float)t_9));
+                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) *
+                    (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1113,14 +1210,14 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 272 + i),
-                        splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
@@ -1206,12 +1303,14 @@ TARGET_v3 APART void retention_keys_v3(const struct call *call, int64_t task, co
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 + j)) + ((load_v3(k_tile + (((d % 2) ==
-                        0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v3(key + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 + j)) +
+                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d / 2) *
+                        32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+           1.442695f)) */
         const int64_t t_3 = (chunk + 1) * 32;
         const double t_4 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1239,7 +1338,8 @@ TARGET_v3 APART void retention_fold_v3(const struct call *call, int64_t task, co
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
+        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f),
+           32) < 0.5f, pow(1 - pow(2.0f, ... */
         const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
         const int t_9 = t_8 < 0.5;
         const double t_10 = t_9 ? t_8 : 1.0;
@@ -1251,8 +1351,8 @@ TARGET_v3 APART void retention_fold_v3(const struct call *call, int64_t task, co
                 const vec_v3 carried_new11 = carried_6 * (float)t_10;
                 store_v3(carried + f * 64 + e, carried_new11);
                 store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) * (float)t_10);
-                add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e, load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11
-                    * (float)t_12), splat_v3(1));
+                add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                    load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 * (float)t_12), splat_v3(1));
                 store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
             }
         }
@@ -1293,8 +1393,8 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32)
-        {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -1315,20 +1415,21 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) * 32 + i)) + ((load_v3(q_tile + (((d %
-                        2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                        0.125f);
+                    store_v3(query + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) * 32 + i))
+                        + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin + (d /
+                        2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
                 }
             }
         }
-        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
+        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 -
+           ((g * members) + m))  ... */
         const int t_17 = chunk == 0;
         const int64_t t_18 = n_k - n_q;
         const int64_t t_19 = chunk * 32;
         const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_21 = exp2_v3(__builtin_convertvector(t_17 ? (0 - (ints_v3){0}) : ((((i0 + i + lane_v3) + t_18) - t_19) + 1), vec_v3) *
-                (float)t_20);
+            const vec_v3 t_21 = exp2_v3(__builtin_convertvector(t_17 ? (0 - (ints_v3){0}) : ((((i0 + i + lane_v3) +
+                t_18) - t_19) + 1), vec_v3) * (float)t_20);
             for (int64_t f = 0; f < 64; f++) {
                 store_v3(query_2 + f * 32 + i, load_v3(query + f * 32 + i) * t_21);
             }
@@ -1364,37 +1465,41 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d / 2) * 32 + j)) + ((load_v3(k_tile_2 +
-                            (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0)
-                            : 1.0)));
+                        store_v3(key_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d / 2) * 32
+                            + j)) + ((load_v3(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
+                            load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                     }
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
             dot5_v3(j1 - j0, key_3, query, score);
-            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+               1.442695f)) */
             const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_26 = __builtin_convertvector(((i0 + i + lane_v3) + t_25) - j0, vec_v3);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_26 - (float)j) * (float)t_27));
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_26 - (float)j) *
+                        (float)t_27));
                 }
             }
-            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the
+                mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                 const int64_t t_28 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_29 = (i0 + i + lane_v3) + t_28;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_29) & (-(int64_t)((chunk * 32) <= (j0 + j))),
-                            mask_v3), load_v3(score + j * 32 + i), splat_v3(0.0f)));
+                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_29) &
+                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
+                            splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
+            if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
+                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                 dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[4];
@@ -1402,7 +1507,8 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                     const int64_t t_30 = n_k - n_q;
                     const int t_31 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) & (-(int64_t)t_31), mask_v3);
+                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) &
+                            (-(int64_t)t_31), mask_v3);
                     }
                     add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
@@ -1427,15 +1533,19 @@ TARGET_v3 static void retention_linear_v3(const struct call *call, int64_t task,
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v3(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v3(call, task,
+            part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_queries_v3(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -1444,7 +1554,7 @@ TARGET_v3 static void retention_linear_v3(const struct call *call, int64_t task,
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 typedef double wide_any __attribute__((vector_size(32)));
@@ -1473,24 +1583,28 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 {
     const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_any n = t - 6755399441055744.0;
-    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_any turns = (ints_any)t + quarter;
     const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
     const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
+    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
     return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
 }
 
 INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
 INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1508,7 +1622,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -1520,7 +1635,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -1540,25 +1656,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1579,52 +1700,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1711,9 +1851,9 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + d * 144 + i, ((load_any(q_tile + d * 144 + i) * load_any(query_cos + (d / 2) * 144 + i)) + ((load_any(q_tile + (((d
-                    % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * load_any(query_sin + (d / 2) * 144 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                    0.125f);
+                store_any(query + d * 144 + i, ((load_any(q_tile + d * 144 + i) * load_any(query_cos + (d / 2) * 144 +
+                    i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * load_any(query_sin + (d
+                    / 2) * 144 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
     }
@@ -1746,20 +1886,23 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d %
-                        2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 +
+                        j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin +
+                        (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot0_any(j1 - j0, key, query, score);
-        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+           1.442695f)) */
         const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_8 = __builtin_convertvector(((i0 + i + lane_any) + t_7) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_8 - (float)j) * 1.0f) * (float)t_9));
+                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_8 - (float)j) * 1.0f) *
+                    (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1768,14 +1911,14 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_11 = (i0 + i + lane_any) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 144 + i),
-                        splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                        load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
-            sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
@@ -1861,16 +2004,19 @@ APART void retention_keys_any(const struct call *call, int64_t task, const struc
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) * 32 + j)) + ((load_any(k_tile + (((d % 2)
-                        == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_any(key + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) * 32 + j)) +
+                        ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin + (d / 2)
+                        * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+           1.442695f)) */
         const int64_t t_3 = (chunk + 1) * 32;
         const double t_4 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_5 = exp2_any(__builtin_convertvector((t_3 - (j0 + j + lane_any)) + (-1), vec_any) * (float)t_4);
+            const vec_any t_5 = exp2_any(__builtin_convertvector((t_3 - (j0 + j + lane_any)) + (-1),
+                vec_any) * (float)t_4);
             for (int64_t f = 0; f < 64; f++) {
                 store_any(key_2 + f * 32 + j, load_any(key + f * 32 + j) * t_5);
             }
@@ -1894,7 +2040,8 @@ APART void retention_fold_any(const struct call *call, int64_t task, const struc
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
+        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f),
+           32) < 0.5f, pow(1 - pow(2.0f, ... */
         const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
         const int t_9 = t_8 < 0.5;
         const double t_10 = t_9 ? t_8 : 1.0;
@@ -1906,8 +2053,9 @@ APART void retention_fold_any(const struct call *call, int64_t task, const struc
                 const vec_any carried_new11 = carried_6 * (float)t_10;
                 store_any(carried + f * 64 + e, carried_new11);
                 store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) * (float)t_10);
-                add_any(carried + f * 64 + e, carried_compensation + f * 64 + e, load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) -
-                    (carried_new11 * (float)t_12), splat_any(1));
+                add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                    load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 * (float)t_12),
+                    splat_any(1));
                 store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
             }
         }
@@ -1948,8 +2096,8 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32)
-        {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -1970,20 +2118,21 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d / 2) * 32 + i)) + ((load_any(q_tile + (((d
-                        % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_any(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)))
-                        * 0.125f);
+                    store_any(query + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d / 2) * 32 +
+                        i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_any(query_sin +
+                        (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
                 }
             }
         }
-        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
+        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 -
+           ((g * members) + m))  ... */
         const int t_17 = chunk == 0;
         const int64_t t_18 = n_k - n_q;
         const int64_t t_19 = chunk * 32;
         const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_21 = exp2_any(__builtin_convertvector(t_17 ? (0 - (ints_any){0}) : ((((i0 + i + lane_any) + t_18) - t_19) + 1), vec_any) *
-                (float)t_20);
+            const vec_any t_21 = exp2_any(__builtin_convertvector(t_17 ? (0 - (ints_any){0}) : ((((i0 + i + lane_any) +
+                t_18) - t_19) + 1), vec_any) * (float)t_20);
             for (int64_t f = 0; f < 64; f++) {
                 store_any(query_2 + f * 32 + i, load_any(query + f * 32 + i) * t_21);
             }
@@ -2019,37 +2168,41 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 + (d / 2) * 32 + j)) + ((load_any(k_tile_2
-                            + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ?
-                            (-1.0) : 1.0)));
+                        store_any(key_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 + (d / 2) *
+                            32 + j)) + ((load_any(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
+                            load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                     }
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
             dot5_any(j1 - j0, key_3, query, score);
-            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+               1.442695f)) */
             const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_26 = __builtin_convertvector(((i0 + i + lane_any) + t_25) - j0, vec_any);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_26 - (float)j) * (float)t_27));
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_26 - (float)j) *
+                        (float)t_27));
                 }
             }
-            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the
+                mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                 const int64_t t_28 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_29 = (i0 + i + lane_any) + t_28;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_29) & (-(int64_t)((chunk * 32) <= (j0 + j))),
-                            mask_any), load_any(score + j * 32 + i), splat_any(0.0f)));
+                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_29) &
+                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
+                            splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
+            if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0
+                * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
                 dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[8];
@@ -2057,7 +2210,8 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                     const int64_t t_30 = n_k - n_q;
                     const int t_31 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) & (-(int64_t)t_31), mask_any);
+                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) &
+                            (-(int64_t)t_31), mask_any);
                     }
                     add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
@@ -2082,15 +2236,19 @@ static void retention_linear_any(const struct call *call, int64_t task, struct p
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_any(call, task,
+        part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_any(call, task,
+            part, turn);
         meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_queries_any(call, task, part, turn);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_queries_any(call, task, part, turn);
     }
 }
 
@@ -2100,7 +2258,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
@@ -2108,18 +2266,22 @@ struct version {
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 204) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 204) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768,
+            .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 439296};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 204) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        if (n_k >= 204) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768,
+            .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 439296};
     }
 #endif
-    if (n_k >= 204) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    if (n_k >= 204) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768,
+        .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = retention_rows_any, .tile = 128, .own = 267264};
 }
 
@@ -2129,8 +2291,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -2153,8 +2316,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -2162,7 +2327,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 size_t retention_params_size(void)
@@ -2179,7 +2345,7 @@ int retention_params_init(struct retention_params *params, uint64_t seed, void *
     return 0;
 }
 
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 204};
@@ -2197,7 +2363,8 @@ size_t retention_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-int retention_forward(const struct attn_problem *problem, const struct retention_params *params, const float *q, const float *k, const float *v,
+int retention_forward(const struct attn_problem *problem, const struct retention_params *params, const float *q,
+    const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -2209,7 +2376,8 @@ int retention_forward(const struct attn_problem *problem, const struct retention
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
@@ -2227,7 +2395,8 @@ int retention_forward(const struct attn_problem *problem, const struct retention
 #endif
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
@@ -2248,13 +2417,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return retention_params_init((struct retention_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return retention_forward(problem, (const struct retention_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return retention_forward(problem, (const struct retention_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel retention_kernel = {
     .name = "retention", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct retention_params),
-    .params_size = retention_params_size, .params_init = params_init_any, .workspace = retention_workspace, .forward = forward_any,
+    .params_size = retention_params_size, .params_init = params_init_any, .workspace = retention_workspace,
+    .forward = forward_any,
 };

@@ -16,34 +16,42 @@
      %0 = input q [b g m i d]
      %1 = input k [b g j d]
      %2 = input v [b g j e]
-     %3 = table rope_theta [t] {1, 0.8659643233600653, 0.7498942093324559, 0.6493816315762113, 0.5623413251903491, 0.4869675251658631,
-         0.4216965034285822, 0.3651741272548377, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552, 0.2053525026457146,
-         0.1778279410038923, 0.1539926526059492, 0.1333521432163324, 0.11547819846894582, 0.1, 0.08659643233600653, 0.07498942093324558,
-         0.06493816315762113, 0.05623413251903491, 0.04869675251658631, 0.042169650342858224, 0.03651741272548377,
-         0.03162277660168379, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.01778279410038923, 0.01539926526059492,
-         0.01333521432163324, 0.011547819846894581, 0.01, 0.008659643233600654, 0.007498942093324558, 0.006493816315762113,
-         0.005623413251903491, 0.004869675251658631, 0.004216965034285823, 0.003651741272548377, 0.0031622776601683794, 0.0027384196342643613,
-         0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.001333521432163324, 0.0011547819846894581,
-         0.001, 0.0008659643233600654, 0.0007498942093324559, 0.0006493816315762113, 0.0005623413251903491, 0.0004869675251658631,
-         0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.0002738419634264361, 0.00023713737056616554, 0.0002053525026457146,
+     %3 = table rope_theta [t] {1, 0.8659643233600653, 0.7498942093324559, 0.6493816315762113, 0.5623413251903491,
+     0.4869675251658631, 0.4216965034285822, 0.3651741272548377, 0.31622776601683794, 0.27384196342643613,
+     0.23713737056616552, 0.2053525026457146,
+         0.1778279410038923, 0.1539926526059492, 0.1333521432163324, 0.11547819846894582, 0.1, 0.08659643233600653,
+         0.07498942093324558, 0.06493816315762113, 0.05623413251903491, 0.04869675251658631, 0.042169650342858224,
+         0.03651741272548377,
+         0.03162277660168379, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.01778279410038923,
+         0.01539926526059492, 0.01333521432163324, 0.011547819846894581, 0.01, 0.008659643233600654,
+         0.007498942093324558, 0.006493816315762113,
+         0.005623413251903491, 0.004869675251658631, 0.004216965034285823, 0.003651741272548377, 0.0031622776601683794,
+         0.0027384196342643613, 0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228,
+         0.001539926526059492, 0.001333521432163324, 0.0011547819846894581,
+         0.001, 0.0008659643233600654, 0.0007498942093324559, 0.0006493816315762113, 0.0005623413251903491,
+         0.0004869675251658631, 0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794,
+         0.0002738419634264361, 0.00023713737056616554, 0.0002053525026457146,
          0.00017782794100389227, 0.0001539926526059492, 0.0001333521432163324, 0.00011547819846894582}
      %4 = map [j t] cos(mul(j, %3))
      %5 = map [j t] sin(mul(j, %3))
-     %6 = map [b g j d] add(mul(%1, %4[j, mod(d, 64)]), mul(mul(%1[b, g, j, select(lt(d, 64), add(d, 64), add(d, -64))], %5[j, mod(d, 64)]),
-         select(lt(d, 64), -1.0, 1.0)))
+     %6 = map [b g j d] add(mul(%1, %4[j, mod(d, 64)]), mul(mul(%1[b, g, j, select(lt(d, 64), add(d, 64), add(d, -64))],
+     %5[j, mod(d, 64)]), select(lt(d, 64), -1.0, 1.0)))
      %7 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %3))
      %8 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %3))
-     %9 = map [b g m i d] add(mul(%0, %7[i, mod(d, 64)]), mul(mul(%0[b, g, m, i, select(lt(d, 64), add(d, 64), add(d, -64))], %8[i, mod(d, 64)]),
-         select(lt(d, 64), -1.0, 1.0)))
+     %9 = map [b g m i d] add(mul(%0, %7[i, mod(d, 64)]), mul(mul(%0[b, g, m, i, select(lt(d, 64), add(d, 64), add(d,
+     -64))], %8[i, mod(d, 64)]), select(lt(d, 64), -1.0, 1.0)))
      %10 = contract [b g m i j] %9 %6
      %11 = map [b g m i j] exp(mul(%10, 0.08838834764831843))
-     %12 = reduce sum 0 [b g m i] %11 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i, sub(size(j), size(i)))))
-     %13 = contract [b g m i e] %11 %2 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i, sub(size(j), size(i)))))
+     %12 = reduce sum 0 [b g m i] %11 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i,
+     sub(size(j), size(i)))))
+     %13 = contract [b g m i e] %11 %2 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i,
+     sub(size(j), size(i)))))
      %14 = map [b g m i e] select(eq(%12, 0.0), 0.0, div(%13, %12))
      output %14
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 724992 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 128 queries and 144 keys; 453120 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 541440 bytes of workspace a thread
@@ -82,15 +90,24 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 static const double rope_theta[64] = {
     1, 0.86596432336006535, 0.74989420933245587, 0.64938163157621132, 0.56234132519034907, 0.48696752516586311,
-    0.42169650342858223, 0.36517412725483772, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552, 0.20535250264571461,
-    0.17782794100389229, 0.15399265260594919, 0.1333521432163324, 0.11547819846894582, 0.10000000000000001, 0.086596432336006529,
-    0.074989420933245579, 0.064938163157621132, 0.056234132519034911, 0.048696752516586311, 0.042169650342858224, 0.036517412725483769,
-    0.031622776601683791, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.017782794100389229, 0.015399265260594919,
-    0.013335214321633241, 0.011547819846894581, 0.01, 0.0086596432336006543, 0.0074989420933245579, 0.006493816315762113,
-    0.005623413251903491, 0.004869675251658631, 0.0042169650342858229, 0.0036517412725483771, 0.0031622776601683794, 0.0027384196342643613,
-    0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.0013335214321633241, 0.0011547819846894581,
-    0.001, 0.00086596432336006539, 0.00074989420933245586, 0.00064938163157621134, 0.0005623413251903491, 0.0004869675251658631,
-    0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.00027384196342643611, 0.00023713737056616554, 0.00020535250264571461,
+    0.42169650342858223, 0.36517412725483772, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552,
+        0.20535250264571461,
+    0.17782794100389229, 0.15399265260594919, 0.1333521432163324, 0.11547819846894582, 0.10000000000000001,
+        0.086596432336006529,
+    0.074989420933245579, 0.064938163157621132, 0.056234132519034911, 0.048696752516586311, 0.042169650342858224,
+        0.036517412725483769,
+    0.031622776601683791, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.017782794100389229,
+        0.015399265260594919,
+    0.013335214321633241, 0.011547819846894581, 0.01, 0.0086596432336006543, 0.0074989420933245579,
+        0.006493816315762113,
+    0.005623413251903491, 0.004869675251658631, 0.0042169650342858229, 0.0036517412725483771, 0.0031622776601683794,
+        0.0027384196342643613,
+    0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.0013335214321633241,
+        0.0011547819846894581,
+    0.001, 0.00086596432336006539, 0.00074989420933245586, 0.00064938163157621134, 0.0005623413251903491,
+        0.0004869675251658631,
+    0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.00027384196342643611,
+        0.00023713737056616554, 0.00020535250264571461,
     0.00017782794100389227, 0.00015399265260594919, 0.0001333521432163324, 0.00011547819846894582};
 
 /* ==== x86-64-v4 ==== */
@@ -99,7 +116,7 @@ static const double rope_theta[64] = {
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 typedef double wide_v4 __attribute__((vector_size(128)));
@@ -108,13 +125,15 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -131,24 +150,28 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 {
     const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_v4 n = t - 6755399441055744.0;
-    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_v4 turns = (ints_v4)t + quarter;
     const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
     const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
+    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
     return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
 }
 
 TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
 TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -178,7 +201,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -190,7 +214,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -210,25 +235,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -254,47 +285,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -303,11 +352,13 @@ TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 256, rows, -1, 128, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v4(4, 256, 128, 2, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v4(4, 256, 128, 2, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
@@ -365,9 +416,9 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 128; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d % 64) * 272 + i)) + ((load_v4(q_tile + ((d <
-                    64) ? (d + 64) : (d - 64)) * 272 + i) * load_v4(query_sin + (d % 64) * 272 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
-                    0.12751743f);
+                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d % 64) * 272 + i))
+                    + ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 272 + i) * load_v4(query_sin + (d % 64) *
+                    272 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
     }
@@ -406,8 +457,9 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t d = 0; d < 128; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j)) + ((load_v4(k_tile + ((d < 64)
-                        ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j))
+                        + ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) *
+                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
                 }
             }
         }
@@ -417,15 +469,16 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask
+            */
             /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
             const int64_t t_7 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
                 const ints_v4 t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v4), load_v4(score + j *
-                        272 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8),
+                        mask_v4), load_v4(score + j * 272 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -444,7 +497,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
                 store_v4(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 old_max_10 = load_v4(old_max + i);
             const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
@@ -465,8 +519,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128), 0)) {
-            /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN reach only what sees them */
             dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
@@ -474,7 +528,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
                 const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                    seen[i / 16] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16), mask_v4);
+                    seen[i / 16] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        mask_v4);
                 }
                 add_seen_v4(128, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
@@ -500,7 +555,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 typedef double wide_v3 __attribute__((vector_size(64)));
@@ -509,7 +564,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -531,24 +587,28 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 {
     const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_v3 n = t - 6755399441055744.0;
-    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_v3 turns = (ints_v3)t + quarter;
     const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
     const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
+    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
     return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
 }
 
 TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
 TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -572,7 +632,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -584,7 +645,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -604,25 +666,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -648,47 +716,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -697,11 +783,13 @@ TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 128, rows, -1, 128, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_finite_v3(2, 128, 128, 2, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
     dot_v3(2, 128, 128, 2, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
@@ -759,9 +847,9 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 128; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + d * 144 + i, ((load_v3(q_tile + d * 144 + i) * load_v3(query_cos + (d % 64) * 144 + i)) + ((load_v3(q_tile + ((d <
-                    64) ? (d + 64) : (d - 64)) * 144 + i) * load_v3(query_sin + (d % 64) * 144 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
-                    0.12751743f);
+                store_v3(query + d * 144 + i, ((load_v3(q_tile + d * 144 + i) * load_v3(query_cos + (d % 64) * 144 + i))
+                    + ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + i) * load_v3(query_sin + (d % 64) *
+                    144 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
     }
@@ -800,8 +888,9 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 128; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j)) + ((load_v3(k_tile + ((d < 64)
-                        ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j))
+                        + ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) *
+                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
                 }
             }
         }
@@ -811,15 +900,16 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask
+            */
             /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
             const int64_t t_7 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
                 const ints_v3 t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 144 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v3), load_v3(score + j *
-                        144 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 144 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8),
+                        mask_v3), load_v3(score + j * 144 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -838,7 +928,8 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
                 store_v3(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 old_max_10 = load_v3(old_max + i);
             const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
@@ -859,8 +950,8 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128), 0)) {
-            /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN reach only what sees them */
             dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[16];
@@ -892,7 +983,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 typedef double wide_any __attribute__((vector_size(32)));
@@ -923,24 +1014,28 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 {
     const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_any n = t - 6755399441055744.0;
-    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_any turns = (ints_any)t + quarter;
     const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
     const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
+    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
     return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
 }
 
 INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
 INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -958,7 +1053,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -970,7 +1066,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -990,25 +1087,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1029,52 +1131,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1083,11 +1204,13 @@ APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, 64, rows, -1, 128, 32, a, 1, 288, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_any(2, 64, 128, 2, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_any(2, 64, 128, 2, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
@@ -1145,9 +1268,9 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 128; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) + ((load_any(q_tile + ((d <
-                    64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
-                    0.12751743f);
+                store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i))
+                    + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) *
+                    64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
     }
@@ -1186,8 +1309,9 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 128; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + d * 288 + j, (load_any(k_tile + d * 288 + j) * load_any(key_cos + (d % 64) * 288 + j)) + ((load_any(k_tile + ((d <
-                        64) ? (d + 64) : (d - 64)) * 288 + j) * load_any(key_sin + (d % 64) * 288 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                    store_any(key + d * 288 + j, (load_any(k_tile + d * 288 + j) * load_any(key_cos + (d % 64) * 288 +
+                        j)) + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 288 + j) * load_any(key_sin + (d %
+                        64) * 288 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
                 }
             }
         }
@@ -1197,15 +1321,16 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask
+            */
             /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
             const int64_t t_7 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_8 = (i0 + i + lane_any) + t_7;
                 const ints_any t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_any), load_any(score +
-                        j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                        t_8), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -1224,7 +1349,8 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
                 store_any(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any old_max_10 = load_any(old_max + i);
             const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
@@ -1245,8 +1371,8 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128), 0))
-            { /* infinity and NaN reach only what sees them */
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN reach only what sees them */
             dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[16];
@@ -1254,7 +1380,8 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
                 const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                    seen[i / 4] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16), mask_any);
+                    seen[i / 4] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        mask_any);
                 }
                 add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
             }
@@ -1284,7 +1411,8 @@ static struct version version(int64_t n_k)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return (struct version){.rows = sliding_window_rows_v4, .tile = 256, .own = 724992};
 #endif
 #if defined(__x86_64__)
@@ -1300,8 +1428,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1345,7 +1474,8 @@ size_t sliding_window_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
-int sliding_window_forward(const struct attn_problem *problem, const struct sliding_window_params *params, const float *q, const float *k, const float *v,
+int sliding_window_forward(const struct attn_problem *problem, const struct sliding_window_params *params,
+    const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -1386,13 +1516,16 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return sliding_window_params_init((struct sliding_window_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return sliding_window_forward(problem, (const struct sliding_window_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+    return sliding_window_forward(problem, (const struct sliding_window_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
 const struct attn_kernel sliding_window_kernel = {
     .name = "sliding_window", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct sliding_window_params),
-    .params_size = sliding_window_params_size, .params_init = params_init_any, .workspace = sliding_window_workspace, .forward = forward_any,
+    .params_size = sliding_window_params_size, .params_init = params_init_any, .workspace = sliding_window_workspace,
+    .forward = forward_any,
 };

@@ -22,8 +22,9 @@
      %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
      output %7
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
-   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
+   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
+   Keys that no query of the tile sees are skipped.
      x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace a thread
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
@@ -77,9 +78,11 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
 #if defined(__x86_64__)
 #define TARGET_v4bf16 __attribute__((target("avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4bf16 compares them, ints_v4bf16 are positions, wide_v4bf16 is for what needs double. */
+/* 16 elements in a register; mask_v4bf16 compares them, ints_v4bf16 are positions,
+   wide_v4bf16 is for what needs double. */
 typedef float vec_v4bf16 __attribute__((vector_size(64)));
-typedef float stored_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory,
+    anywhere */
 typedef int32_t mask_v4bf16 __attribute__((vector_size(64)));
 typedef int64_t ints_v4bf16 __attribute__((vector_size(128)));
 typedef uint16_t halves_v4bf16 __attribute__((vector_size(2 * 16), aligned(2), may_alias));
@@ -88,13 +91,16 @@ TARGET_v4bf16 INLINE void store_v4bf16(float *p, vec_v4bf16 x) { *(stored_v4bf16
 TARGET_v4bf16 INLINE vec_v4bf16 splat_v4bf16(float x) { return x - (vec_v4bf16){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a, vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
+TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a,
+    vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
 
 static const ints_v4bf16 lane_v4bf16 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a); }
+TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a);
+    }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
@@ -118,12 +124,14 @@ TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16
     store_v4bf16(sum, new);
 }
 
-/* Pairs of bf16: 32 bits, the first in the lower half. Their product and their rounding are the processor's own instructions. */
+/* Pairs of bf16: 32 bits, the first in the lower half. Their product and their rounding are the processor's own
+   instructions. */
 typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, at any element */
 typedef mask_v4bf16 pairs_v4bf16 __attribute__((aligned(2), may_alias));
 TARGET_v4bf16 INLINE int32_t pair_v4bf16(const uint16_t *p) { return *(const near_v4bf16 *)(const void *)p; }
 TARGET_v4bf16 INLINE void set_pair_v4bf16(uint16_t *p, int32_t pair) { *(near_v4bf16 *)(void *)p = pair; }
-TARGET_v4bf16 INLINE mask_v4bf16 load_paired_v4bf16(const uint16_t *p) { return *(const pairs_v4bf16 *)(const void *)p; }
+TARGET_v4bf16 INLINE mask_v4bf16 load_paired_v4bf16(const uint16_t *p) { return *(const pairs_v4bf16 *)(const void *)p;
+    }
 /* sum + the product of first elements + that of second ones */
 TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_v4bf16 b)
 {
@@ -138,10 +146,12 @@ TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const 
     *(pairs_v4bf16 *)(void *)p = x;
 }
 
-TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest even */
+TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first,
+    vec_v4bf16 second) /* rounded to nearest even */
 {
     const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
-    const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
+    const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
+        1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
     *(pairs_v4bf16 *)(void *)p = (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
@@ -155,30 +165,37 @@ TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int
     uint16_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 32 <= columns; c += 32) found |= (*(const bits_paired_v4bf16 *)(const void *)(p + c) & 0x7fff) + 0x0080;
+        for (; c + 32 <= columns; c += 32)
+            found |= (*(const bits_paired_v4bf16 *)(const void *)(p + c) & 0x7fff) + 0x0080;
         for (; c < columns; c++) one |= (*(const bit_paired_v4bf16 *)(const void *)(p + c) & 0x7fff) + 0x0080;
     }
     for (int k = 0; k < 32; k++) one |= found[k];
     return one <= 0x7fff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. Weights are
-   pairs of bf16; `second`: which of its pair a weight is. */
-TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values, int64_t step, const uint16_t *weights, int64_t second,
-    const mask_v4bf16 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
+TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
+    int64_t step,
+    const uint16_t *weights, int64_t second, const mask_v4bf16 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_paired_v4bf16(values, 0, 1, 1); x += 16) {
-            const mask_v4bf16 pair = load_paired_v4bf16(weights + 2 * x), value = (mask_v4bf16){0} + (int32_t)((uint32_t)*values << 16);
+            const mask_v4bf16 pair = load_paired_v4bf16(weights + 2 * x);
+            const mask_v4bf16 value = (mask_v4bf16){0} + (int32_t)((uint32_t)*values << 16);
             const vec_v4bf16 weight = (vec_v4bf16)(second ? pair & -65536 : pair << 16);
-            store_v4bf16(sum + x, pick_v4bf16(seen[x / 16], load_v4bf16(sum + x) + (vec_v4bf16)value * weight, load_v4bf16(sum + x)));
+            store_v4bf16(sum + x, pick_v4bf16(seen[x / 16], load_v4bf16(sum + x) + (vec_v4bf16)value * weight,
+                load_v4bf16(sum + x)));
         }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to 6 rows and `vectors` vectors of x,
-   the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors, int64_t steps, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float by, const float *factor, float *compensation)
+/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to 6
+   rows and `vectors` vectors of x, the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum,
+   2 c * factor[x] + sum, 3 the same with a compensation. */
+TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors, int64_t steps, const uint16_t *a,
+    int64_t a_row, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then, const float by,
+    const float *factor, float *compensation)
 {
     vec_v4bf16 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -199,52 +216,76 @@ TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors,
                 add_v4bf16(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4bf16(to, then == 0 ? sum[r][v] * by : then == 1 ? load_v4bf16(to) + sum[r][v] * by : load_v4bf16(to) * times + sum[r][v]);
+            store_v4bf16(to, then == 0 ? sum[r][v] * by
+                : then == 1 ? load_v4bf16(to) + sum[r][v] * by : load_v4bf16(to) * times + sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t part, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float by, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t part,
+    const uint16_t *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then,
+        const float by,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_paired_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, by, factor, compensation);
+    block_paired_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, by,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_paired_v4bf16(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, by, NULL, NULL);
+            block_paired_v4bf16(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step,
+                b_step, c,
+                c_row, 1, by, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const uint16_t *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then, const float by, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps,
+    const int64_t part, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float by, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_paired_v4bf16(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL);
+            parts_paired_v4bf16(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+                c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_paired_v4bf16(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_paired_v4bf16(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_paired_v4bf16(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_paired_v4bf16(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_paired_v4bf16(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_paired_v4bf16(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_paired_v4bf16(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_paired_v4bf16(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_paired_v4bf16(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_paired_v4bf16(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const uint16_t *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then, const float by, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps,
+    const int64_t part, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float by, const float *factor, float *compensation)
 {
     uint16_t row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 2; k++) row[2 * t + k] = finite_paired_v4bf16(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_paired_v4bf16(vectors, lanes, 1, 1, steps, part, row, 0, 2, b, b_step, c + r * c_row, c_row, then, by, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 2; k++)
+                row[2 * t + k] = finite_paired_v4bf16(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_paired_v4bf16(vectors, lanes, 1, 1, steps, part, row, 0, 2, b, b_step, c + r * c_row, c_row,
+            then, by, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -253,11 +294,13 @@ TARGET_v4bf16 APART void dot0_v4bf16(int64_t rows, const uint16_t *a, int64_t a_
 {
     dot_paired_v4bf16(4, 64, rows, -1, 32, 32, a, a_row, 2, b, 128, c, 64, 0, 0.18033688f, NULL, NULL);
 }
-TARGET_v4bf16 APART void dot1_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor, float *compensation)
+TARGET_v4bf16 APART void dot1_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_paired_v4bf16(4, 64, 64, 4, steps, 192, a, 2, 128, b, 128, c, 64, 3, 1.0f, factor, compensation);
 }
-TARGET_v4bf16 APART void dot2_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor, float *compensation)
+TARGET_v4bf16 APART void dot2_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_paired_v4bf16(4, 64, 64, 4, steps, 192, a, 2, 128, b, 128, c, 64, 3, 1.0f, factor, compensation);
 }
@@ -315,7 +358,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         /* v_tile = v, in pairs along j */
         for (int64_t j = 0; j < j1 - j0; j += 2)
             for (int64_t e = 0; e < 64; e += 16)
-                join_v4bf16(v_tile + j * 64 + 2 * e, v + (j0 + j) * v_row + e, j + 1 < j1 - j0 ? v + ((j0 + j) + 1) * v_row + e : NULL);
+                join_v4bf16(v_tile + j * 64 + 2 * e, v + (j0 + j) * v_row + e,
+                    j + 1 < j1 - j0 ? v + ((j0 + j) + 1) * v_row + e : NULL);
         /* weight[j][i] = sum over d of k * q_tile */
         dot0_v4bf16(j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
         /* old_max = row_max */
@@ -328,8 +372,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4bf16 t_1 = (i0 + i + lane_v4bf16) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4bf16(weight + j * 64 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_1, mask_v4bf16), load_v4bf16(weight + j * 64 +
-                        i), splat_v4bf16(-INFINITY)));
+                    store_v4bf16(weight + j * 64 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_1, mask_v4bf16),
+                        load_v4bf16(weight + j * 64 + i), splat_v4bf16(-INFINITY)));
                 }
             }
         }
@@ -348,7 +392,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                 store_v4bf16(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4bf16 old_max_2 = load_v4bf16(old_max + i);
             const vec_v4bf16 old_max_new3 = exp2_v4bf16(old_max_2 - load_v4bf16(row_max + i));
@@ -371,11 +416,11 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         /* weight_pairs = weight, in pairs along j, rounded to bf16 */
         for (int64_t j = 0; j < j1 - j0; j += 2)
             for (int64_t i = 0; i < i1 - i0; i += 16)
-                store_paired_v4bf16(weight_pairs + j * 64 + 2 * i, load_v4bf16(weight + j * 64 + i), j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j)
-            + 1) - j0) * 64 + i) : splat_v4bf16(0));
+                store_paired_v4bf16(weight_pairs + j * 64 + 2 * i, load_v4bf16(weight + j * 64 + i),
+                    j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j) + 1) - j0) * 64 + i) : splat_v4bf16(0));
         /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16(v_tile, 128, (j1 - j0 + 1) / 2, 2 * 64), 0)) { /* infinity and NaN
-            reach only what sees them */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16(v_tile, 128, (j1 - j0 + 1) / 2,
+            2 * 64), 0)) { /* infinity and NaN reach only what sees them */
             dot1_v4bf16((j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4bf16 seen[4];
@@ -384,7 +429,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16) + t_7), mask_v4bf16);
                 }
-                add_seen_paired_v4bf16(64, sum, 64, v_tile + j / 2 * 128 + j % 2, 2, weight_pairs + j / 2 * 128, j % 2, seen, i1 - i0);
+                add_seen_paired_v4bf16(64, sum, 64, v_tile + j / 2 * 128 + j % 2, 2, weight_pairs + j / 2 * 128, j % 2,
+                    seen, i1 - i0);
             }
         } else
             dot2_v4bf16((j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
@@ -394,7 +440,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         const vec_v4bf16 row_sum_8 = load_v4bf16(row_sum + i);
         const mask_v4bf16 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4bf16(sum + e * 64 + i, pick_v4bf16(t_9, splat_v4bf16(0.0f), load_v4bf16(sum + e * 64 + i) / row_sum_8));
+            store_v4bf16(sum + e * 64 + i, pick_v4bf16(t_9, splat_v4bf16(0.0f),
+                load_v4bf16(sum + e * 64 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -410,7 +457,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
 
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 typedef uint16_t halves_v4 __attribute__((vector_size(2 * 16), aligned(2), may_alias));
@@ -419,7 +466,8 @@ TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
 
 TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half of a float */
 {
@@ -430,7 +478,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -447,7 +496,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -477,7 +527,9 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* The same of elements in 16 bits. */
-TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -489,7 +541,8 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -509,25 +562,31 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -553,47 +612,65 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -602,11 +679,13 @@ TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(4, 64, rows, -1, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
 }
@@ -689,8 +768,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 64 + i),
-                        splat_v4(-INFINITY)));
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -709,7 +788,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                 store_v4(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 old_max_2 = load_v4(old_max + i);
             const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
@@ -730,8 +810,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
-            */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot1_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[4];
@@ -766,7 +846,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
 
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 typedef uint16_t halves_v3 __attribute__((vector_size(2 * 8), aligned(2), may_alias));
@@ -775,7 +855,8 @@ TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
 /* a where the mask is set, else b */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
 
 TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half of a float */
 {
@@ -802,7 +883,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -826,7 +908,9 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* The same of elements in 16 bits. */
-TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -838,7 +922,8 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -858,25 +943,31 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -902,47 +993,65 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -951,11 +1060,13 @@ TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float
 {
     dot_v3(2, 64, rows, -1, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
 }
@@ -1038,8 +1149,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 64 + i),
-                        splat_v3(-INFINITY)));
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -1058,7 +1169,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                 store_v3(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 old_max_2 = load_v3(old_max + i);
             const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
@@ -1079,8 +1191,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
-            */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot1_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[8];
@@ -1113,7 +1225,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
 
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 typedef uint16_t halves_any __attribute__((vector_size(2 * 4), aligned(2), may_alias));
@@ -1149,7 +1261,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1167,7 +1280,8 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* The same of elements in 16 bits. */
-APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
@@ -1179,7 +1293,8 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -1199,25 +1314,30 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     uint32_t one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
         for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1238,52 +1358,71 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
+                sum[r][v]);
         }
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
 {
     float row[288];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+            for (int k = 0; k < 1; k++)
+                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            then, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1379,8 +1518,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_1 = (i0 + i + lane_any) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 64 + i),
-                        splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -1399,7 +1538,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                 store_any(row_max + i, row_max_in[u]);
             }
         }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any old_max_2 = load_any(old_max + i);
             const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
@@ -1420,8 +1560,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
-            */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
             dot1_any(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[16];
@@ -1460,11 +1600,13 @@ static struct version version(int64_t n_k)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440};
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 64, .own = 271360};
 #endif
 #if defined(__x86_64__)
@@ -1480,8 +1622,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1525,7 +1668,8 @@ size_t softmax_causal_bf16_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
-int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params,
+    const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -1566,13 +1710,17 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return softmax_causal_bf16_params_init((struct softmax_causal_bf16_params *)params, seed, storage);
 }
 
-static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
 {
-    return softmax_causal_bf16_forward(problem, (const struct softmax_causal_bf16_params *)params, (const uint16_t *)q, (const uint16_t *)k, (const uint16_t *)v, (uint16_t *)out, workspace);
+    return softmax_causal_bf16_forward(problem, (const struct softmax_causal_bf16_params *)params, (const uint16_t *)q,
+        (const uint16_t *)k, (const uint16_t *)v, (uint16_t *)out, workspace);
 }
 
 const struct attn_kernel softmax_causal_bf16_kernel = {
     .name = "softmax_causal_bf16", .version = "0.1.0", .dtype = ATTN_BF16, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_causal_bf16_params),
-    .params_size = softmax_causal_bf16_params_size, .params_init = params_init_any, .workspace = softmax_causal_bf16_workspace, .forward = forward_any,
+    .params_size = softmax_causal_bf16_params_size, .params_init = params_init_any,
+        .workspace = softmax_causal_bf16_workspace,
+    .forward = forward_any,
 };

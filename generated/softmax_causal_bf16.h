@@ -1,7 +1,8 @@
 /* softmax_causal_bf16.h, made by attnc 0.1.0: attnc softmax_causal_bf16.yaml
    softmax attention of a decoder whose queries, keys, values and results are stored in bf16
    Vaswani et al., Attention Is All You Need (2017), section 3.2.3
-   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], bf16. H is a multiple of G; query head h reads key/value head h / (H/G).
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], bf16. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
 #ifndef ATTNC_softmax_causal_bf16_H
 #define ATTNC_softmax_causal_bf16_H
@@ -20,12 +21,15 @@ struct softmax_causal_bf16_params {
 size_t softmax_causal_bf16_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t softmax_causal_bf16_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
-int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
+   the result does not depend on the number of threads. */
+int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params,
+    const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace);
 extern const struct attn_kernel softmax_causal_bf16_kernel;
 

@@ -8,7 +8,7 @@
 
 enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES };
 
-/* What runs from so many keys on. */
+/* What runs from `from` keys on. */
 struct version {
     const struct compilation *c;
     int64_t from;

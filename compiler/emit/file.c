@@ -60,18 +60,19 @@ static void heading(const struct emitted_file *e, struct text *out)
     graph_print(c[0]->source, &graph);
     emit_comment(arena, out, graph.data, 5);
     text_free(&graph);
-    text_add(
-        out,
-        "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
-        "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
+    text_add(out, "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and "
+                  "the running\n"
+                  "   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what "
+                  "came before.\n"
+                  "   Keys that no query of the tile sees are skipped.\n");
     const int64_t from = linear_from(e);
     for (int k = 0; k < e->compilations; k++)
         if (c[k]->features) {
-            text_add(
-                out,
-                "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
-                from ? arena_printf(arena, " from %lld keys on", (long long)from) : "", (long long)c[k]->features,
-                (long long)c[k]->features, (long long)spec->value_dim + 1);
+            text_add(out,
+                     "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of "
+                     "%lld x %lld numbers that queries meet.\n",
+                     from ? arena_printf(arena, " from %lld keys on", (long long)from) : "", (long long)c[k]->features,
+                     (long long)c[k]->features, (long long)spec->value_dim + 1);
             break;
         }
     for (int k = 0; k < e->compilations; k++) {
@@ -216,4 +217,5 @@ void emit_source(const struct emission *p, const struct target *only, const char
     if (p->standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
     text_append(file, code.data, code.length);
     text_free(&code);
+    emit_fold(file);
 }

@@ -29,24 +29,25 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     text_add(out,
              "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n",
              name, emit_has_random(c->source) ? ", to be aligned to 64" : "", name);
-    text_add(
-        out,
-        "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
+    text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to "
+                  "set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
-    text_add(
-        out,
-        "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. With threads = 0 they serve one for\n"
-        "   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into\n"
-        "   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */\n",
-        emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "",
-        emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
+    text_add(out,
+             "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s.\n"
+             "   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward "
+             "takes no\n"
+             "   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and "
+             "_forward\n"
+             "   checks that they are enough. Of NULL: 0. */\n",
+             emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "",
+             emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
-    text_add(
-        out,
-        "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
+    text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not "
+                  "depend on the number of threads. */\n");
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
         name, name, emit_array_arguments(c->graph->module->arena, stored));
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
+    if (!p->standalone) emit_fold(out);
 }

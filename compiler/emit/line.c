@@ -31,30 +31,70 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 {
     for (const char *line = emit_harmless(arena, text);;) {
         size_t length = strcspn(line, "\n");
-        emit_wrapped(out, indent, arena_printf(arena, "%.*s", (int)length, line));
+        text_add(out, "%*s%.*s\n", indent, "", (int)length, line);
         if (!line[length] || !line[length + 1]) break;
         line += length + 1;
     }
 }
 
-void emit_wrapped(struct text *out, int indent, const char *text)
+/* Where a line is cut, of which `room` bytes fit: at the last blank after a comma or semicolon, unless that wastes half
+   of the room, or else at the last blank; at the first after the room where there is none. 0: nowhere. Literals stay
+   whole. */
+static size_t cut_of(const char *line, size_t length, size_t room)
 {
-    enum { WIDEST = 150, MIN = 60 };
-    for (int deeper = 0;; deeper = 4) {
-        text_add(out, "%*s", indent + deeper, "");
-        size_t room = WIDEST - (size_t)(indent + deeper < WIDEST - MIN ? indent + deeper : WIDEST - MIN),
-               length = strlen(text), cut = room;
-        if (length > room) {
-            while (cut > room / 2 && text[cut] != ' ') cut--;
-            if (text[cut] != ' ') cut += strcspn(text + cut, " ");
+    const size_t indent = strspn(line, " ");
+    size_t blank = 0, after_comma = 0;
+    char quote = 0;
+    for (size_t k = indent; k < length && (k <= room || !blank); k++) {
+        if (quote && line[k] == '\\')
+            k++;
+        else if (line[k] == '"')
+            quote ^= '"';
+        else if (line[k] == ' ' && !quote) {
+            blank = k;
+            if (line[k - 1] == ',' || line[k - 1] == ';') after_comma = k;
         }
-        if (length <= room || cut >= length) {
-            text_add(out, "%s\n", text);
-            return;
-        }
-        text_add(out, "%.*s\n", (int)cut, text);
-        text += cut + 1;
     }
+    return after_comma > indent + (room - indent) / 2 ? after_comma : blank;
+}
+
+/* Whether the text, which begins inside a comment or not, ends inside one. */
+static bool ends_in_comment(const char *text, size_t length, bool inside)
+{
+    for (size_t k = 0; k + 1 < length; k++)
+        if (text[k] == (inside ? '*' : '/') && text[k + 1] == (inside ? '/' : '*')) {
+            inside = !inside;
+            k++;
+        }
+    return inside;
+}
+
+void emit_fold(struct text *file)
+{
+    enum { COLUMNS = 120, LEAST = 60 };
+    struct text folded = {0};
+    bool comment = false;
+    for (const char *line = file->data, *end; line && *line; line = end + 1) {
+        end = line + strcspn(line, "\n");
+        size_t length = (size_t)(end - line), indent = strspn(line, " "), room = COLUMNS, cut;
+        if (indent > COLUMNS - LEAST) room = indent + LEAST;
+        const bool starts = strncmp(line + indent, "/*", 2) == 0;
+        const int deeper = (int)indent + (comment ? 0 : starts ? 3 : 4);
+        const bool whole = *line == '#';
+        comment = ends_in_comment(line, length, comment);
+        while (!whole && length > room && (cut = cut_of(line, length, room)) > 0) {
+            text_append(&folded, line, cut);
+            text_add(&folded, "\n%*s", deeper, "");
+            line += cut + 1;
+            length -= cut + 1;
+            room = deeper > COLUMNS - LEAST ? LEAST : (size_t)(COLUMNS - deeper);
+        }
+        text_append(&folded, line, length);
+        text_append(&folded, "\n", 1);
+        if (!*end) break;
+    }
+    text_free(file);
+    *file = folded;
 }
 
 void emit_line(struct emitter *x, const char *format, ...)
@@ -63,5 +103,5 @@ void emit_line(struct emitter *x, const char *format, ...)
     va_start(arguments, format);
     const char *text = arena_vprintf(x->m->arena, format, arguments);
     va_end(arguments);
-    emit_wrapped(x->out, x->indent, text);
+    text_add(x->out, "%*s%s\n", x->indent, "", text);
 }

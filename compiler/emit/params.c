@@ -126,10 +126,9 @@ void emit_params_functions(const struct compilation *c, struct text *out)
              work ? " + " : "", work ? work : "");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n", name, name);
     if (made.length)
-        text_add(
-            out,
-            "    if (!params || !storage) return ATTN_EPOINTER;\n    if ((uintptr_t)storage %% 64) return ATTN_EALIGN;\n"
-            "    unsigned char *const bytes = (unsigned char *)storage;\n");
+        text_add(out, "    if (!params || !storage) return ATTN_EPOINTER;\n    if ((uintptr_t)storage %% 64) return "
+                      "ATTN_EALIGN;\n"
+                      "    unsigned char *const bytes = (unsigned char *)storage;\n");
     else
         text_add(out, "    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n");
     text_add(out, "    *params = (struct %s_params){0};\n%s    return 0;\n}\n\n", name, made.length ? made.data : "");

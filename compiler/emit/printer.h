@@ -50,8 +50,8 @@ struct emitter {
     const struct expr *id[MAX_ID_RANGES];
     const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
 };
-/* One line of C, or more when it is long: it is cut at blanks. */
-void emit_wrapped(struct text *out, int indent, const char *text);
+/* Cuts long lines of C at blanks; directives and literals stay whole. */
+void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* The vector types, the functions on them and the products that the code names. */
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);

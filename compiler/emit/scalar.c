@@ -20,11 +20,7 @@ const char *scalar_format(const struct nest *n, const char *text, ...)
 
 bool scalar_depends(const struct nest *n, const struct expr *e, int axis)
 {
-    if (e->op == EXPR_INDEX) return e->integer == axis;
-    if (e->op == EXPR_OPERAND) return ref_uses_axis(&n->s->operand[e->integer], axis);
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (scalar_depends(n, e->arg[k], axis)) return true;
-    return false;
+    return expr_uses_axis(e, n->s->operand, axis);
 }
 
 static bool on_rows(const struct nest *n, const struct expr *e)
@@ -41,7 +37,7 @@ enum level scalar_level_of(const struct nest *n, const struct expr *e)
 
 void scalar_line(struct nest *n, enum level level, const char *text)
 {
-    emit_wrapped(&n->level[level], n->depth[level], text);
+    text_add(&n->level[level], "%*s%s\n", n->depth[level], "", text);
 }
 
 /* ---- terms ---- */

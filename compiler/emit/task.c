@@ -133,17 +133,18 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
             long long period = (long long)loop->period, far = step * period;
             text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n",
                      size, far - 1, far, period, rest);
-            text_add(
-                out,
-                "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = min(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n",
-                axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
+            text_add(out,
+                     "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = min(%s0 + %lld, %s), %s_count = "
+                     "(%s1 - %s0 + %lld) / %lld;\n",
+                     axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1,
+                     period);
             text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
             size = "tiles";
         } else if (step > 1 && emit_tiled(x, loop->axis)) {
-            text_add(
-                out,
-                "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = min(%s0 + %lld, %s);\n",
-                size, step - 1, step, axis, rest, step, axis, axis, step, size);
+            text_add(out,
+                     "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = "
+                     "min(%s0 + %lld, %s);\n",
+                     size, step - 1, step, axis, rest, step, axis, axis, step, size);
             size = "tiles";
         } else if (step > 1)
             text_add(out, "    const int64_t %s0 = %s * %lld, %s1 = min(%s0 + %lld, %s);\n", axis, rest, step, axis,

@@ -109,11 +109,11 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
     struct text cases = {0};
     for (int r = e->rows - 1; r > 0; r--)
-        text_add(
-            &cases,
-            "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
-            r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "",
-            paired ? ", by" : "", e->compensated ? ", left ? left + r * c_row : NULL" : "");
+        text_add(&cases,
+                 "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, "
+                 "b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
+                 r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "",
+                 paired ? ", by" : "", e->compensated ? ", left ? left + r * c_row : NULL" : "");
     template_set(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");
     text_free(&cases);
 }

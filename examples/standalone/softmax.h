@@ -82,9 +82,10 @@ struct softmax_params {
 size_t softmax_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int softmax_params_init(struct softmax_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. With threads = 0 they serve one for
-   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into
-   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
+   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
+   checks that they are enough. Of NULL: 0. */
 size_t softmax_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
 int softmax_forward(const struct attn_problem *problem, const struct softmax_params *params, const float *q, const float *k, const float *v,

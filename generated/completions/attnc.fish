@@ -143,7 +143,7 @@ complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_compl
 complete -c attnc -n '__fish_seen_subcommand_from explain run check bench tune' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'
 complete -c attnc -n '__fish_seen_subcommand_from run check bench tune' -l seed -x -d 'of the random parameters that are not given, which it makes'
 complete -c attnc -n '__fish_seen_subcommand_from explain check bench' -l lengths -x -d 'queries, and as many keys: 1000,4k..64k doubles from 4096 to 65536'
-complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l document -x -d 'integer parameters come in runs of so many (default: 1000)'
+complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l document -x -d 'integer parameters come in runs of N (default: 1000)'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l shape -x -d 'n=4k..64k,heads=8/2,batch=1,threads=2: lengths that double, heads, of these 2 of k and v; may be there several times (default: n=4k,heads=8)'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l strategy -xa 'exhaustive random halving model' -d 'how the search goes: exhaustive, random, halving, model (the default), pipe:COMMAND'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l trials -x -d 'candidates for a shape at most (default: no limit)'

@@ -9,10 +9,10 @@ struct version {
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
 #if FAR_QUERIES
-    int64_t apart; /* the queries of a task are so many positions apart */
+    int64_t apart; /* positions between two queries of a task */
 #endif
 #if PHASES
-    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 #endif
 };
@@ -37,8 +37,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
-   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
+   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
+   more than that is not run on more. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -62,8 +63,10 @@ static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 }
 
 #if PHASES
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
 {
     const size_t all = (size_t)threads;
     part->number = number;
@@ -71,7 +74,8 @@ static void together(const struct version *v, int threads, int number, int there
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
 }
 
 #if IDS
@@ -89,7 +93,7 @@ static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 PARAMS_FUNCTIONS
 
 #if BY_LENGTH
-/* Of what runs for so many keys, or for fewer. */
+/* The most of all that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {LENGTHS};
@@ -132,7 +136,8 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (!this.rows) return ATTN_EMACHINE;
 #endif
 #if BY_LENGTH
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
+        max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
 #else
@@ -142,7 +147,8 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #endif
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
 #if FAR_QUERIES
-    const int64_t far = this.tile * this.apart; /* from the first query of a task to that of the next with the same remainder */
+    /* from the first query of a task to that of the next with the same remainder */
+    const int64_t far = this.tile * this.apart;
     const int64_t tasks = call.p.batch * heads * (far > 0 ? (call.p.n_q + far - 1) / far * this.apart : 1);
 #else
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
@@ -166,7 +172,8 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
         number = there++;
         unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
 #if PHASES
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
+            .slots = work + this.own + this.shared};
 #endif
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
@@ -206,5 +213,6 @@ static int forward_any(const struct attn_problem *problem, const void *params, A
 const struct attn_kernel SPEC_kernel = {
     .name = NAME_AS_TEXT, .version = VERSION_AS_TEXT, .dtype = DTYPE, .head_dim = HEAD_DIM, .value_dim = VALUE_DIM,
     .params = PARAM_COUNT, .param = PARAM_POINTER, .params_bytes = sizeof(struct SPEC_params),
-    .params_size = SPEC_params_size, .params_init = params_init_any, .workspace = SPEC_workspace, .forward = forward_any,
+    .params_size = SPEC_params_size, .params_init = params_init_any, .workspace = SPEC_workspace,
+    .forward = forward_any,
 };

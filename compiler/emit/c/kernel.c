@@ -1,5 +1,6 @@
-/* What every kernel has above its code. attnc writes it into the C of a kernel, with its own names for those in capitals and without what the conditions of
-   #if leave out; this file is also compiled and tested as it stands (tests/unit/test_entry.c). */
+/* What every kernel has above its code. attnc writes it into the C of a kernel, with its own names for those in
+   capitals and without what the conditions of #if leave out; this file is also compiled and tested as it stands
+   (tests/unit/test_entry.c). */
 
 #define INLINE static inline __attribute__((always_inline, unused))
 #define APART static __attribute__((noinline))

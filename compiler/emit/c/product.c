@@ -1,4 +1,5 @@
-/* The register-blocked product of a target: of floating-point numbers or, where PAIRED, of pairs of bf16. Written and tested as vector.c is. */
+/* The register-blocked product of a target: of floating-point numbers or, where PAIRED, of pairs of bf16. Written and
+   tested as vector.c is. */
 
 typedef WORD bits_T __attribute__((vector_size(BYTES), aligned(sizeof(IN)), may_alias));
 typedef WORD bit_T __attribute__((may_alias));
@@ -10,7 +11,8 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
     WORD one = 0;
     for (int64_t r = 0; r < rows; r++, p += row) {
         int64_t c = 0;
-        for (; c + WORDS <= columns; c += WORDS) found |= (*(const bits_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
+        for (; c + WORDS <= columns; c += WORDS)
+            found |= (*(const bits_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
         for (; c < columns; c++) one |= (*(const bit_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
     }
     for (int k = 0; k < WORDS; k++) one |= found[k];
@@ -18,21 +20,24 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
 }
 
 #if PAIRED
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. Weights are
-   pairs of bf16; `second`: which of its pair a weight is. */
-TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step, const uint16_t *weights, int64_t second,
-    const mask_T *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
+TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
+    const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_T(values, 0, 1, 1); x += LANES) {
-            const mask_T pair = load_paired_T(weights + 2 * x), value = (mask_T){0} + (int32_t)((uint32_t)*values << 16);
+            const mask_T pair = load_paired_T(weights + 2 * x);
+            const mask_T value = (mask_T){0} + (int32_t)((uint32_t)*values << 16);
             const vec_T weight = (vec_T)(second ? pair & -65536 : pair << 16);
             store_T(sum + x, pick_T(seen[x / LANES], load_T(sum + x) + (vec_T)value * weight, load_T(sum + x)));
         }
 }
 #else
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
-TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step, const REAL *weights, const mask_T *seen, int64_t lanes)
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
+   lanes that see it. */
+TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
+    const REAL *weights, const mask_T *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !finite_T(values, 0, 1, 1); x += LANES)
@@ -41,14 +46,16 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REA
 #endif
 
 #if PAIRED
-/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to ROWS rows and `vectors` vectors of x,
-   the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to ROWS
+   rows and `vectors` vectors of x, the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum,
+   2 c * factor[x] + sum, 3 the same with a compensation. */
 #else
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 #endif
-TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step,
-    REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
+    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER,
+    const REAL *factor COMPENSATION_PARAMETER)
 {
     vec_T sum[ROWS][VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
@@ -81,7 +88,8 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
             }
 #endif
 #if PAIRED
-            store_T(to, then == 0 ? sum[r][v] * by : then == 1 ? load_T(to) + sum[r][v] * by : load_T(to) * times + sum[r][v]);
+            store_T(to, then == 0 ? sum[r][v] * by
+                : then == 1 ? load_T(to) + sum[r][v] * by : load_T(to) * times + sum[r][v]);
 #else
             store_T(to, then == 0 ? sum[r][v] : then == 1 ? load_T(to) + sum[r][v] : load_T(to) * times + sum[r][v]);
 #endif
@@ -89,20 +97,26 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
     }
 }
 
-/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
-TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
-    int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t part, const IN *a,
+    int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER,
+    const REAL *factor COMPENSATION_PARAMETER)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_T(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT, factor COMPENSATION_ARGUMENT);
+    block_T(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT,
+        factor COMPENSATION_ARGUMENT);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
-            block_T(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
+            block_T(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % ROWS if that is constant, else -1. */
-TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const IN *a, int64_t a_row,
-    int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % ROWS if that is
+   constant, else -1. */
+TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
+    const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
 {
     for (int64_t x = 0; x < lanes; x += vectors * LANES) {
         const REAL *const f = factor ? factor + x : NULL;
@@ -111,22 +125,27 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
 #endif
         int64_t r = 0;
         for (; r + ROWS <= rows; r += ROWS)
-            parts_T(ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW);
+            parts_T(ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step,
+                c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW);
         switch (odd >= 0 ? odd : rows - r) {
 CASES
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const IN *a, int64_t a_row,
-    int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
+   of the pairs is whole. */
+TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
+    const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
 {
     IN row[MAX_STEPS];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < TOGETHER; k++) row[TOGETHER * t + k] = finite_T(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_T(vectors, lanes, 1, ONE_IS_ODD, steps, part, row, 0, TOGETHER, b, b_step, c + r * c_row, c_row, then BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
+            for (int k = 0; k < TOGETHER; k++)
+                row[TOGETHER * t + k] = finite_T(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_T(vectors, lanes, 1, ONE_IS_ODD, steps, part, row, 0, TOGETHER, b, b_step, c + r * c_row, c_row,
+            then BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
     }
 }

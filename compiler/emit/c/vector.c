@@ -1,10 +1,11 @@
-/* Vectors of one target: their types, and the functions on them that kernels call. attnc writes those that a kernel uses into its C; this file is also
-   compiled and tested as it stands (tests/unit/test_kernel_c.c). Names that end in _T get the target's suffix, those in _F the C library's f for float;
-   names in capitals and the conditions of #if are what attnc knows of the kernel, and the test defines. */
+/* Vectors of one target: their types, and the functions on them that kernels call. attnc writes those that a kernel
+   uses into its C; this file is also compiled and tested as it stands (tests/unit/test_vector.c). Names that end in
+   _T get the target's suffix, those in _F the C library's f for float; names in capitals and the conditions of #if are
+   what attnc knows of the kernel, and the test defines. */
 
 /* LANES elements in a register; mask_T compares them, ints_T are positions, wide_T is for what needs double. */
 typedef REAL vec_T __attribute__((vector_size(BYTES)));
-typedef REAL stored_T __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias)); /* in memory, at any element */
+typedef REAL stored_T __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias)); /* in memory, anywhere */
 typedef BITS mask_T __attribute__((vector_size(BYTES)));
 typedef int64_t ints_T __attribute__((vector_size(WIDE)));
 typedef double wide_T __attribute__((vector_size(WIDE)));
@@ -21,7 +22,8 @@ TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (ma
 TARGET INLINE vec_T widened_T(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const mask_T bits = __builtin_convertvector(*(const halves_T *)(const void *)p, mask_T), x = (bits & 0x7fff) << 13;
-    const mask_T normal = x + (112 << 23) + ((mask_T)(x >= 0x0f800000) & (112 << 23)); /* infinity and NaN stay what they are */
+    /* infinity and NaN stay what they are */
+    const mask_T normal = x + (112 << 23) + ((mask_T)(x >= 0x0f800000) & (112 << 23));
     const vec_T tiny = (vec_T)(x + (113 << 23)) - 0x1p-14f;
     return (vec_T)((mask_T)pick_T((mask_T)(x < 0x00800000), tiny, (vec_T)normal) | (bits & 0x8000) << 16);
 }
@@ -64,11 +66,12 @@ INLINE float high_part_T(double x)
 
 TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
 
-/* 2^x = 2^n 2^f, n the nearest integer. Adding MAGIC, 1.5 * 2^23 or 1.5 * 2^52, leaves n in the low bits. AVX512-DQ has the remainder and the scaling
-   as instructions, with a third of the other operations. */
+/* 2^x = 2^n 2^f, n the nearest integer. Adding MAGIC, 1.5 * 2^23 or 1.5 * 2^52, leaves n in the low bits. AVX512-DQ has
+   the remainder and the scaling as instructions, with a third of the other operations. */
 
 #if DQ
-/* 2^x; off by less than EXP2_ERROR of the value. 0 below EXP2_MIN, as numbers without a leading 1 are slow on many machines; NaN stays. */
+/* 2^x; off by less than EXP2_ERROR of the value. 0 below EXP2_MIN, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
 #else
 /* 2^x; off by less than EXP2_ERROR of the value. 0 below EXP2_MIN, NaN stays. */
 #endif
@@ -174,16 +177,19 @@ TARGET INLINE vec_T tanh_T(vec_T x)
 #endif
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
+   1e-17 for angles up to 10^6. */
 TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
 {
     const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
     const wide_T n = t - 6755399441055744.0;
-    const wide_T left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const wide_T left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
     const ints_T turns = (ints_T)t + quarter;
     const vec_T r = __builtin_convertvector(left, vec_T), z = r * r;
 #if F64
-    vec_T s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10, c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;
+    vec_T s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10;
+    vec_T c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;
     s = s * z - 2.5052106231157905487e-08;
     s = s * z + 2.7557319219335453429e-06;
     s = s * z - 0.00019841269841265060174;
@@ -199,7 +205,8 @@ TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
     const vec_T s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const vec_T c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
 #endif
-    const mask_T odd = __builtin_convertvector(-(turns & 1), mask_T), negative = __builtin_convertvector((turns & 2), mask_T);
+    const mask_T odd = __builtin_convertvector(-(turns & 1), mask_T);
+    const mask_T negative = __builtin_convertvector((turns & 2), mask_T);
     return (vec_T)((mask_T)pick_T(odd, c, s) ^ (negative << SIGN_SHIFT));
 }
 
@@ -261,7 +268,8 @@ TARGET INLINE REAL lane_sum_T(vec_T x)
     return x[0];
 }
 
-/* Transposes LANES vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+/* Transposes LANES vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
 TARGET INLINE void exchange_T(vec_T *t)
 {
     UNROLL for (int r = 0; r < LANES; r++)
@@ -297,7 +305,8 @@ TARGET INLINE void exchange_T(vec_T *t)
 }
 
 /* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched AHEAD rows early. */
-TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to, int64_t to_row)
+TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
@@ -309,12 +318,14 @@ TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, 
         UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
 }
 
 #if !F64
 /* The same of elements in 16 bits. */
-TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to, int64_t to_row)
+TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row)
 {
     const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
@@ -326,7 +337,8 @@ TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, in
         UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 #endif
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
@@ -338,7 +350,8 @@ TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
 }
 
 #if BF16_PRODUCTS
-/* Pairs of bf16: 32 bits, the first in the lower half. Their product and their rounding are the processor's own instructions. */
+/* Pairs of bf16: 32 bits, the first in the lower half. Their product and their rounding are the processor's own
+   instructions. */
 typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* in memory, at any element */
 typedef mask_T pairs_T __attribute__((aligned(2), may_alias));
 TARGET INLINE int32_t pair_T(const uint16_t *p) { return *(const near_T *)(const void *)p; }
