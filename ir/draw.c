@@ -13,7 +13,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* As many are drawn as there are, unless there are more than `count`: then tries t = 0, 1, … until so many differ.
+/* As many are drawn as there are, unless there are more than `count`: then tries t = 0, 1, … until `count` differ.
    Every try that is new before the last counts, so b is drawn when a try gives b before `count` others have. */
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among)
 {

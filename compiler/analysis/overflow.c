@@ -152,10 +152,10 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
     diagnostics_warning(d, found->at,
                         "%s'%s' overflows %s where its exponent is large%s, and rows of the result are NaN then", where,
                         power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
-    diagnostics_note(
-        d, found->at,
-        "a maximum is subtracted only where the whole weight is a multiple of an exponential: bound the exponent%s, or write the weight so",
-        bound);
+    diagnostics_note(d, found->at,
+                     "a maximum is subtracted only where the whole weight is a multiple of an exponential: bound the "
+                     "exponent%s, or write the weight so",
+                     bound);
 }
 
 void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,

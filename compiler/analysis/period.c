@@ -17,7 +17,7 @@ struct positions {
     bool together;
 };
 
-/* How an integer moves when the position of a query, or a key, moves by a period: by so much, always. */
+/* How an integer moves when the position of the query (0) or of the key (1) moves by its period: by by[0], by[1]. */
 struct moving {
     int64_t period[2], by[2];
 };
@@ -247,7 +247,7 @@ static int64_t run_of(const bool *is_left, int64_t period, int64_t *first, int64
     return *count ? period - longest : 0;
 }
 
-/* What is left for one of the first so many queries. */
+/* What is left for one of the first `queries` queries. */
 static void try_residues(struct trial *t, int64_t queries, bool *is_left)
 {
     for (int64_t r = 0; r < t->period; r++) {
@@ -256,7 +256,7 @@ static void try_residues(struct trial *t, int64_t queries, bool *is_left)
     }
 }
 
-/* Whether what is left for a query moves with it, as it does for all if for the first so many. */
+/* Whether what is left for a query moves with it, as it does for all if it does for the first `queries`. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)

@@ -246,7 +246,7 @@ static void note_runs(struct running *r, int spec, struct bench_result *result, 
     pthread_mutex_unlock(&r->lock);
 }
 
-/* A turn: calls for so many seconds. False once the spec needs no more. */
+/* A turn: calls for `length` seconds. False once the spec needs no more. */
 static bool turn(struct running *r, struct bench_result *result, int spec, double length)
 {
     const struct bench *b = r->b;
@@ -335,15 +335,15 @@ static void warn_shaking(const struct bench *b)
         }
     if (b->o->console.quiet) return;
     if (peak > SPREAD_MAX)
-        fprintf(
-            stderr,
-            "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n",
-            100 * peak);
+        fprintf(stderr,
+                "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not "
+                "to be relied on\n",
+                100 * peak);
     if (shaking > 0)
-        fprintf(
-            stderr,
-            "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else keeps this machine busy\n",
-            shaking, measured, 100 * SPREAD_MAX, 100 * calls);
+        fprintf(stderr,
+                "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else "
+                "keeps this machine busy\n",
+                shaking, measured, 100 * SPREAD_MAX, 100 * calls);
 }
 
 static void make_points(struct bench *b, struct arena *arena)
@@ -407,10 +407,10 @@ static enum status check_files(const struct options *o)
     const char *base = o->plot ? strrchr(o->plot, '/') : NULL,
                *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
     if (suffix && strcasecmp(suffix, ".svg") != 0) {
-        complain(
-            o,
-            "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in rsvg-convert out.svg -o out%s",
-            o->plot, suffix);
+        complain(o,
+                 "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in "
+                 "rsvg-convert out.svg -o out%s",
+                 o->plot, suffix);
         return STATUS_USAGE;
     }
     for (int k = 0; k < 3; k++) {

@@ -31,11 +31,11 @@ bool heads_read(const struct options *o, struct bench_request *r)
     for (const char *at = text;; at++) {
         at = r->heads < MAX_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
-            complain(
-                o,
-                "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after a slash where they are fewer, "
-                "as in 1,8,8/2, not '%s'",
-                MAX_COUNTS, 1 << 20, text);
+            complain(o,
+                     "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after "
+                     "a slash where they are fewer, "
+                     "as in 1,8,8/2, not '%s'",
+                     MAX_COUNTS, 1 << 20, text);
             return false;
         }
         if (!*at) return true;

@@ -13,24 +13,25 @@
 enum { PLOT = 560, LEFT = 92, TOP = 84, BOTTOM = 62, COLORS = 8, MAX_CURVES = 24 };
 static const double LABEL = 34; /* from one name to the next */
 
-static const char style[] =
-    "<style>\n"
-    ".paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.grid{stroke:#e3e8ee}.axis{stroke:#5b6774;fill:none}.dot{stroke:#ffffff}\n"
-    ".s0{stroke:#b3261e}.s1{stroke:#b8680f}.s2{stroke:#2f6fb0}.s3{stroke:#16857a}\n"
-    ".s4{stroke:#7a4fb5}.s5{stroke:#5f7a1f}.s6{stroke:#b0307a}.s7{stroke:#4a5a6a}\n"
-    ".f0{fill:#b3261e}.f1{fill:#b8680f}.f2{fill:#2f6fb0}.f3{fill:#16857a}\n"
-    ".f4{fill:#7a4fb5}.f5{fill:#5f7a1f}.f6{fill:#b0307a}.f7{fill:#4a5a6a}\n"
-    "@media (prefers-color-scheme: dark){\n"
-    ".paper{fill:#10161d}.ink{fill:#e6edf3}.muted{fill:#9aa7b4}.grid{stroke:#26303b}.axis{stroke:#9aa7b4}.dot{stroke:#10161d}\n"
-    ".s0{stroke:#ff8a80}.s1{stroke:#ffb454}.s2{stroke:#7ab8ff}.s3{stroke:#4fd1c0}\n"
-    ".s4{stroke:#c3a1ff}.s5{stroke:#b6d66a}.s6{stroke:#ff8ac4}.s7{stroke:#b4c2d0}\n"
-    ".f0{fill:#ff8a80}.f1{fill:#ffb454}.f2{fill:#7ab8ff}.f3{fill:#4fd1c0}\n"
-    ".f4{fill:#c3a1ff}.f5{fill:#b6d66a}.f6{fill:#ff8ac4}.f7{fill:#b4c2d0}\n"
-    "}\n</style>\n";
+static const char style[] = "<style>\n"
+                            ".paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.grid{stroke:#e3e8ee}.axis{"
+                            "stroke:#5b6774;fill:none}.dot{stroke:#ffffff}\n"
+                            ".s0{stroke:#b3261e}.s1{stroke:#b8680f}.s2{stroke:#2f6fb0}.s3{stroke:#16857a}\n"
+                            ".s4{stroke:#7a4fb5}.s5{stroke:#5f7a1f}.s6{stroke:#b0307a}.s7{stroke:#4a5a6a}\n"
+                            ".f0{fill:#b3261e}.f1{fill:#b8680f}.f2{fill:#2f6fb0}.f3{fill:#16857a}\n"
+                            ".f4{fill:#7a4fb5}.f5{fill:#5f7a1f}.f6{fill:#b0307a}.f7{fill:#4a5a6a}\n"
+                            "@media (prefers-color-scheme: dark){\n"
+                            ".paper{fill:#10161d}.ink{fill:#e6edf3}.muted{fill:#9aa7b4}.grid{stroke:#26303b}.axis{"
+                            "stroke:#9aa7b4}.dot{stroke:#10161d}\n"
+                            ".s0{stroke:#ff8a80}.s1{stroke:#ffb454}.s2{stroke:#7ab8ff}.s3{stroke:#4fd1c0}\n"
+                            ".s4{stroke:#c3a1ff}.s5{stroke:#b6d66a}.s6{stroke:#ff8ac4}.s7{stroke:#b4c2d0}\n"
+                            ".f0{fill:#ff8a80}.f1{fill:#ffb454}.f2{fill:#7ab8ff}.f3{fill:#4fd1c0}\n"
+                            ".f4{fill:#c3a1ff}.f5{fill:#b6d66a}.f6{fill:#ff8ac4}.f7{fill:#b4c2d0}\n"
+                            "}\n</style>\n";
 
 struct curve {
     struct text name;
-    int points, measured; /* the first so many of them; the others are expected */
+    int points, measured; /* the first `measured` of them were; the others are expected */
     double length[MAX_LENGTHS], seconds[MAX_LENGTHS];
 };
 struct scale {
@@ -162,10 +163,10 @@ static void draw_axes(const struct picture *p)
              p->y.from, p->x.to);
     text_at(out, (p->x.from + p->x.to) / 2, p->height - 16, "text-anchor=\"middle\" class=\"ink\"",
             "length: queries and keys (1k = 1024)");
-    text_add(
-        out,
-        "<text transform=\"translate(26,%.1f) rotate(-90)\" text-anchor=\"middle\" class=\"ink\">time of one call</text>\n",
-        (p->y.from + p->y.to) / 2);
+    text_add(out,
+             "<text transform=\"translate(26,%.1f) rotate(-90)\" text-anchor=\"middle\" class=\"ink\">time of one "
+             "call</text>\n",
+             (p->y.from + p->y.to) / 2);
 }
 
 /* ---- curves and their names ---- */
@@ -271,10 +272,10 @@ void bench_plot(const struct bench *b, struct text *out)
     p->right = 40 + (int)(8.2 * (double)longest);
     set_scales(p);
     int width = LEFT + PLOT + p->right;
-    text_add(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" font-size=\"13.5\" role=\"img\"\n",
-        width, p->height, width, p->height);
+    text_add(out,
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+             "font-size=\"13.5\" role=\"img\"\n",
+             width, p->height, width, p->height);
     text_add(out, "  font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\">\n");
     text_add(out, "<title>Time of attention against length</title>\n%s", style);
     text_add(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n", width, p->height);

@@ -168,11 +168,12 @@ static void print_table(const struct bench *b, struct text *out)
         text_add(out, "\n");
     }
     free(line);
-    text_add(
-        out,
-        "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
-        "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
-        (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
+    text_add(out,
+             "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the "
+             "calls lie within `spread` above it.\n"
+             "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays "
+             "do not fit %s of cache.\n",
+             (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
     if (shaking)
         text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n",
                  100 * SPREAD_MAX);

@@ -40,7 +40,7 @@ struct bench {
     const char *compiler;        /* and its version: what compiled the kernels */
     int specs;
     const struct unit *unit[MAX_SPECS];
-    int points, begun; /* the first so many have results */
+    int points, begun; /* the first `begun` have results */
     struct bench_point *point;
     bool ids; /* some spec reads ids */
     bool interrupted;

@@ -85,11 +85,13 @@ static void add_forward(const struct unit *p, struct text *out)
     }
     if (random) text_add(out, ", seed=%s", spec->similarity.has_seed ? "SEED" : "None");
     text_add(out, ", out=None, threads=0):\n    \"\"\"Attention of %s.\n\n", spec->name);
-    text_add(
-        out,
-        "    q: [B, H, n_q, %lld]\n    k: [B, G, n_k, %lld], H a multiple of G; query head h reads key/value head h // (H // G)\n"
-        "    v: [B, G, n_k, %lld]\n    out: [B, H, n_q, %lld], written if it is given, else made; it may not share memory with the others\n",
-        (long long)spec->head_dim, (long long)spec->head_dim, (long long)spec->value_dim, (long long)spec->value_dim);
+    text_add(out,
+             "    q: [B, H, n_q, %lld]\n    k: [B, G, n_k, %lld], H a multiple of G; query head h reads key/value head "
+             "h // (H // G)\n"
+             "    v: [B, G, n_k, %lld]\n    out: [B, H, n_q, %lld], written if it is given, else made; it may not "
+             "share memory with the others\n",
+             (long long)spec->head_dim, (long long)spec->head_dim, (long long)spec->value_dim,
+             (long long)spec->value_dim);
     for (int k = 0; k < g->values; k++) {
         const struct value *v = &g->value[k];
         if (!is_param(v)) continue;
@@ -102,15 +104,15 @@ static void add_forward(const struct unit *p, struct text *out)
         text_add(
             out,
             "    seed: of the parameters that are not given; the same seed gives the same ones on every machine\n");
-    text_add(
-        out,
-        "    threads: 0 for OpenMP's default; the result does not depend on it. A process that was forked from one that has called a kernel\n"
-        "        on several threads has to pass 1, because GNU's OpenMP does not survive a fork; one that was spawned may pass any number.\n\n"
-        "    All but %s are %s, contiguous along their last axis.\n",
-        any ? "the parameters" : "threads", element(spec->dtype));
-    text_add(
-        out,
-        "    Positions count so that the last query meets the last key; a query that sees no key gives 0. Returns out.\n    \"\"\"\n    return _forward(q, k, v, {");
+    text_add(out,
+             "    threads: 0 for OpenMP's default; the result does not depend on it. A process that was forked from "
+             "one that has called a kernel\n"
+             "        on several threads has to pass 1, because GNU's OpenMP does not survive a fork; one that was "
+             "spawned may pass any number.\n\n"
+             "    All but %s are %s, contiguous along their last axis.\n",
+             any ? "the parameters" : "threads", element(spec->dtype));
+    text_add(out, "    Positions count so that the last query meets the last key; a query that sees no key gives 0. "
+                  "Returns out.\n    \"\"\"\n    return _forward(q, k, v, {");
     const char *before = "";
     for (int k = 0; k < g->values; k++) {
         if (!is_param(&g->value[k])) continue;
@@ -131,16 +133,15 @@ void emit_python(const struct unit *p, struct text *out)
         add_docstring(out, spec->description);
         text_add(out, "\n\n");
     }
-    text_add(
-        out,
-        "forward(q, k, v) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and whatever else on the CPU has __dlpack__ or\n"
-        "__array_interface__, without copying. Compile the kernel into a shared object beside this file first:\n\n"
-        "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\n\n"
-        "Needs nothing but Python's standard library; NumPy makes the result where q is no tensor.\n\"\"\"\n\n",
-        spec->name, spec->name, spec->name, runtime);
-    text_add(
-        out,
-        "import ctypes\nimport math\nimport operator\nimport os\nimport sys\nimport threading\nimport types\n\n__all__ = [\"forward\", \"load\"]\n\n");
+    text_add(out,
+             "forward(q, k, v) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and whatever else on the CPU "
+             "has __dlpack__ or\n"
+             "__array_interface__, without copying. Compile the kernel into a shared object beside this file first:\n\n"
+             "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\n\n"
+             "Needs nothing but Python's standard library; NumPy makes the result where q is no tensor.\n\"\"\"\n\n",
+             spec->name, spec->name, spec->name, runtime);
+    text_add(out, "import ctypes\nimport math\nimport operator\nimport os\nimport sys\nimport threading\nimport "
+                  "types\n\n__all__ = [\"forward\", \"load\"]\n\n");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);
     if (spec->similarity.has_seed)

@@ -26,7 +26,7 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
-/* A pass may be off by so much of a row, and by so many times what the direction of rounding changes in it. */
+/* A pass may be off by PASS_MAX of a row, and by ROUNDINGS times what the direction of rounding changes in it. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 /* Pairs of query and key that the interpreters visit at most for --lengths, its keys and heads; queries where there are
    too many pairs, and for the lengths up to LONGEST from which a kernel has other loops. */
@@ -244,12 +244,13 @@ static void report(struct checking *c, const char *what, const struct worst *wor
     const struct sample *s = &c->sample[worst->sample];
     const struct problem_size *size = &c->size[worst->sample];
     int64_t row = worst->element / s->value_dim, head = row / size->n_q % (size->kv_heads * size->members);
-    complain(
-        c->o,
-        "%s: %s is wrong by %.3g %s: with %lld queries and %lld keys, out[%lld, %lld, %lld, %lld] is %.9g in place of %.9g",
-        c->p->spec->name, what, worst->share, of, (long long)size->n_q, (long long)size->n_k,
-        (long long)(row / size->n_q / (size->kv_heads * size->members)), (long long)head, (long long)(row % size->n_q),
-        (long long)(worst->element % s->value_dim), worst->got, s->expected[worst->element]);
+    complain(c->o,
+             "%s: %s is wrong by %.3g %s: with %lld queries and %lld keys, out[%lld, %lld, %lld, %lld] is %.9g in "
+             "place of %.9g",
+             c->p->spec->name, what, worst->share, of, (long long)size->n_q, (long long)size->n_k,
+             (long long)(row / size->n_q / (size->kv_heads * size->members)), (long long)head,
+             (long long)(row % size->n_q), (long long)(worst->element % s->value_dim), worst->got,
+             s->expected[worst->element]);
     c->good = false;
 }
 
@@ -262,7 +263,7 @@ static const char *evaluate(const struct checking *c, const struct compilation *
     return loops_eval(k->loops, &c->size[sample], s->tensor, s->tensors, out);
 }
 
-/* Adds to each row, so many times, what the direction of rounding changes in it, before all passes and after this one
+/* Adds to each row, `times` times, what the direction of rounding changes in it, before all passes and after this one
    (NULL: before alone): where a row cancels, that is all that is left of it, and a pass that adds in another order may
    change as much. */
 static void add_rounding(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample,

@@ -87,14 +87,14 @@ static void explain_states(const struct compilation *c)
         }
     if (keys == 0) return;
     if (c->reach)
-        printf(
-            "  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys after "
-            "them\n",
-            (long long)keys, (long long)c->reach);
+        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added "
+               "anew for every chunk, and the keys after "
+               "them\n",
+               (long long)keys, (long long)c->reach);
     else
-        printf(
-            "  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n",
-            (long long)keys);
+        printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the "
+               "keys of that chunk\n",
+               (long long)keys);
     for (int v = 0; v < g->values; v++) {
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
         keep = g->value[v].keep;
@@ -124,10 +124,10 @@ static void explain_algorithm(const struct unit *p)
         return;
     }
     long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));
-    printf(
-        "  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
-        (long long)linear->features, (long long)linear->features, columns,
-        (long long)linear->features * columns * element);
+    printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is "
+           "their sum over keys\n",
+           (long long)linear->features, (long long)linear->features, columns,
+           (long long)linear->features * columns * element);
     explain_states(linear);
     struct counts counts;
     const int64_t many = 1 << 14;
@@ -197,9 +197,9 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
     } else {
         printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
     }
-    printf(
-        "  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of cache\n",
-        peak / bandwidth, (long long)cache);
+    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of "
+           "cache\n",
+           peak / bandwidth, (long long)cache);
     printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
            "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
     bool exact = true, ids = false;
@@ -221,18 +221,19 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
-    printf(
-        "  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and bytes are of all visited pairs, of which\n"
-        "  so many are useful. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of queries\n"
-        "  where those that a query sees do not fit the cache.\n");
+    printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and "
+           "bytes are of all visited pairs;\n"
+           "  `useful` is the share of these that the mask leaves. Work has maps too, an exponential at what it takes. "
+           "Memory is read once, but keys and\n"
+           "  values for every tile of queries where those that a query sees do not fit the cache.\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
     if (spread > SPREAD_MAX && !quiet)
-        fprintf(
-            stderr,
-            "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n",
-            100 * spread);
+        fprintf(stderr,
+                "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not "
+                "to be relied on\n",
+                100 * spread);
 }
 
 /* The knobs that do something for the spec, with the default on the first target, and what the schedule sets. */
@@ -285,13 +286,13 @@ static void explain_targets(const struct unit *p)
 {
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf(
-            "  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
-            p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
-            p->compilation[t]->target->registers, p->compilation[t]->linear ? "linear" : "quadratic",
-            loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
-            (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
-            (long long)loops_bytes(p->compilation[t]->loops));
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of "
+               "workspace a thread\n",
+               p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
+               p->compilation[t]->target->registers, p->compilation[t]->linear ? "linear" : "quadratic",
+               loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
+               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
+               (long long)loops_bytes(p->compilation[t]->loops));
 }
 
 static void explain_pairs(const struct unit *p)

@@ -281,9 +281,8 @@ static void explain_order(struct run *r)
                  "%s: at [%lld, %lld] the id falls from %d to %d, and the linear form takes ids in ascending order",
                  file_path(r, r->options->in_dir, r->kernel->param[k].name), (long long)(at / a->shape[1]),
                  (long long)(at % a->shape[1]), (int)id[at - 1], (int)id[at]);
-        fprintf(
-            stderr,
-            "attnc: note: number those that stand together in the order they come; where an id comes again later, --set algorithm=quadratic takes any order\n");
+        fprintf(stderr, "attnc: note: number those that stand together in the order they come; where an id comes again "
+                        "later, --set algorithm=quadratic takes any order\n");
     }
     failed(r, STATUS_INPUT);
 }

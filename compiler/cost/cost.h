@@ -14,8 +14,8 @@ double work_saved_by_bf16(const struct compilation *c);
 /* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update,
    the token's own chunk. */
 double linear_cost(const struct compilation *linear);
-/* The length of a chunk that takes the least work, for so many features, columns of the state, and work on a pair
-   within the chunk. */
+/* The length of a chunk that takes the least work, for that number of features, columns of the state, and work on
+   a pair within the chunk. */
 int64_t chunk_length(double features, double columns, double pair);
 /* Whether queries meet keys anywhere. */
 bool graph_has_pairs(const struct graph *g);
@@ -37,7 +37,7 @@ struct counts {
     double once;    /* of all arrays together */
 };
 /* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of
-   so many bytes, or do not. */
+   `cache` bytes, or do not. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 
@@ -59,10 +59,10 @@ struct roofline {
    memory a cycle as servers have them. */
 double nominal_peak(const struct target *t, enum dtype dtype);
 double nominal_bandwidth(void);
-/* Arrays that fit a cache of so many bytes are not read from memory in one call after the other; 0: none do. */
+/* Arrays that fit a cache of `cache` bytes are not read from memory in one call after the other; 0: none do. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache);
-/* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */
+/* At `peak` FLOPs and `bandwidth` bytes a second; sets *memory, which may be NULL, where bytes take longer. */
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
 
 #endif

@@ -272,7 +272,7 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* How many queries stand for their neighbours as well: 1, or so many that each takes its part of what may be spent. */
+/* How many queries stand for their neighbours as well: 1, or as many as keep the tests of all within MAX_TESTS. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
     int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;

@@ -84,7 +84,7 @@ double linear_cost(const struct compilation *c)
     return work.key + work.query + fold_work(c) + c->near_keys * work.pair;
 }
 
-/* Work for a query that meets so many keys; keys are prepared anew for every tile of queries. */
+/* Work for a query that meets `keys` keys; keys are prepared anew for every tile of queries. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
@@ -129,7 +129,7 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
     if (linear->reach && linear_cost(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
     long long length = (long long)crossover(quadratic, linear, 0); /* on any machine */
-    for (int v = 0; v < g->values; v++) {                          /* a state of the first so many keys */
+    for (int v = 0; v < g->values; v++) {                          /* a state of a first part of the keys */
         const struct expr *where = g->value[v].where;
         if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
             continue;

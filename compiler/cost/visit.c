@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* All iterations of a loop are looked at while they are no more than these; then the first ones, and some of the rest.
-   Where each tile of keys is asked whether it is left out, so many are. */
+   Where each tile of keys is asked whether it is left out, MAX_ASKED are asked at most. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {

@@ -53,7 +53,7 @@ const struct defaults *unit_defaults(const struct unit *p);
 const char *unit_source_hash(const struct unit *p);
 /* The first target that this machine runs; NULL: none. */
 const struct target *unit_target_here(const struct unit *p);
-/* What the kernel runs on target t for so many keys; NULL: it was not made for that. */
+/* What the kernel runs on target t for that number of keys; NULL: it was not made for that. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
 /* What a knob changes: the loops, and with them their cost, or only how the emitter prints them. */
@@ -67,7 +67,7 @@ struct knob_row {
 
 extern const struct knob_row knob_table[KNOBS];
 /* Whether the row's knob does anything for the defaults of a target; else *reason. The default value is that of the
-   form given, or (NULL) of the one that so many keys take; 0 keys: any length. */
+   form given, or (NULL) of the one that `keys` keys take; 0: any length. */
 bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row,
                 struct tune_knob *knob, const char **reason);
 /* The value of a knob in a compilation of the unit, which need not have been set. */

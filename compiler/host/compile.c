@@ -147,10 +147,10 @@ static bool find_compiler(struct job *j)
     if (c->count > 0 && (c->word[0] = find_program(j->arena, c->word[0]))) return true;
     c->count = 1;
     if ((c->word[0] = find_program(j->arena, "cc"))) return true;
-    console_error(
-        &j->console,
-        "no C compiler found: tried $ATTNC_CC (not set), clang, clang-19 to clang-14, $CC (%s%s%s) and cc; install clang or gcc, or name a compiler in $ATTNC_CC",
-        usual && *usual ? "'" : "", usual && *usual ? usual : "not set", usual && *usual ? "'" : "");
+    console_error(&j->console,
+                  "no C compiler found: tried $ATTNC_CC (not set), clang, clang-19 to clang-14, $CC (%s%s%s) and cc; "
+                  "install clang or gcc, or name a compiler in $ATTNC_CC",
+                  usual && *usual ? "'" : "", usual && *usual ? usual : "not set", usual && *usual ? "'" : "");
     return false;
 }
 
@@ -344,9 +344,9 @@ static bool open_build(struct job *j)
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
-    const char *program =
-        openmp ? "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n"
-               : "#include <stdint.h>\nint attnc_probe(void);\nint attnc_probe(void) { return 0; }\n";
+    const char *program = openmp ? "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return "
+                                   "omp_get_max_threads(); }\n"
+                                 : "#include <stdint.h>\nint attnc_probe(void);\nint attnc_probe(void) { return 0; }\n";
     const char *name = openmp ? OPENMP_PROBE : PROBE;
     bool works = put_file(j, name, ".c", program) &&
                  (compile(j, name, openmp, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
@@ -404,10 +404,10 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         if (status > 0 && !caught) j->openmp = probe(j, true);
     }
     if (!j->openmp && !caught) {
-        console_mention(
-            &j->console, "note",
-            "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",
-            j->compiler.word[0]);
+        console_mention(&j->console, "note",
+                        "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; "
+                        "or set ATTNC_CC=gcc)",
+                        j->compiler.word[0]);
         text_free(&log);
         if (load_cached(j, false, out)) return STATUS_DONE;
         if (!j->console.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);

@@ -13,8 +13,8 @@ void machine_close(struct machine *m);
 const char *machine_text(struct arena *arena);        /* processor, how many, largest cache: one line */
 int machine_threads(const struct machine *m);         /* OpenMP's default */
 const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
-/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when
-   first asked for, in several turns, and `again` for so many seconds more; the best of all. */
+/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of that number of threads:
+   measured when first asked for, in several turns, and for `again` seconds more; the best of all. */
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
 double machine_bandwidth(struct machine *m, int threads, double again);
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads); /* repeats_spread of its turns */
@@ -37,7 +37,7 @@ struct loaded_kernel {
 enum status kernel_load(const char *name, const char *source, const char *header, bool quiet,
                         struct loaded_kernel *out);
 void kernel_unload(struct loaded_kernel *k);
-/* The threads that it runs on when it is asked for so many (0: OpenMP's default); one where it was compiled without
+/* The threads that it runs on when `asked` are asked for (0: OpenMP's default); one where it was compiled without
    OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);
 

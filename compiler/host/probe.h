@@ -7,7 +7,7 @@
 struct machine_probe {
     const char *(*vectors)(void); /* what the peak is measured with */
     int (*threads)(void);         /* OpenMP's default; 1 without OpenMP */
-    /* FLOPs a second in f32, or (`wide`) f64; each is the best of what fits into so many seconds. */
+    /* FLOPs a second in f32, or (`wide`) f64; each is the best of what fits into `seconds`. */
     double (*peak)(int wide, int threads, double seconds);
     /* Bytes a second of a = b + s * c over arrays of n numbers, which are written first if they are fresh. */
     double (*triad)(double *a, double *b, double *c, int64_t n, int threads, int fresh, double seconds);

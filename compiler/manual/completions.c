@@ -211,9 +211,8 @@ static void zsh_command(struct text *out, struct arena *arena, int c)
 void completions_zsh(struct text *out)
 {
     struct arena *arena = arena_new();
-    text_add(
-        out,
-        "#compdef attnc\n# zsh completion of attnc, made from the tables of the compiler.\n\n_attnc_set() {\n    local -a keys=(");
+    text_add(out, "#compdef attnc\n# zsh completion of attnc, made from the tables of the compiler.\n\n_attnc_set() "
+                  "{\n    local -a keys=(");
     add_wrapped(out, set_words(arena), "'", "        ");
     text_add(out, "\n    )\n    compadd -S '' -a keys\n}\n\n_attnc() {\n    local -a commands=(\n");
     for (int c = COMMAND_compile + 1; c < COMMANDS; c++) {
@@ -221,11 +220,11 @@ void completions_zsh(struct text *out)
         add_quoted(out, command_rows[c].says, false);
         text_add(out, "'\n");
     }
-    text_add(
-        out,
-        "    )\n    local command=\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then _describe command commands; fi\n"
-        "    if ((CURRENT > 2)) && [[ -n ${commands[(r)$words[2]:*]} ]]; then\n"
-        "        command=$words[2]\n        shift words\n        ((CURRENT--))\n    fi\n    case $command in\n");
+    text_add(out,
+             "    )\n    local command=\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then _describe command "
+             "commands; fi\n"
+             "    if ((CURRENT > 2)) && [[ -n ${commands[(r)$words[2]:*]} ]]; then\n"
+             "        command=$words[2]\n        shift words\n        ((CURRENT--))\n    fi\n    case $command in\n");
     for (int c = COMMAND_compile + 1; c < COMMANDS; c++) zsh_command(out, arena, c);
     zsh_command(out, arena, COMMAND_compile);
     text_add(out, "    esac\n}\n\n_attnc \"$@\"\n");

@@ -88,13 +88,13 @@ void manual_attnc(struct text *out)
         manual_text(out, command_rows[c].synopsis);
         text_add(out, "\n");
     }
-    text_add(
-        out,
-        ".SH DESCRIPTION\n"
-        "attnc reads a spec, a YAML file that describes one variant of attention, and writes C for it: a header, and a source that needs no more than a\n"
-        "small runtime library. The C is tiled, vectorised and threaded, picks its instruction set when it runs, and gives the same bits for any number\n"
-        "of threads. The language of specs is that of\n.BR attnc\\-spec (5).\n"
-        "What emitted C calls, and how it is called, is in\n.BR attnrt (3).\n.SH COMMANDS\n");
+    text_add(out, ".SH DESCRIPTION\n"
+                  "attnc reads a spec, a YAML file that describes one variant of attention, and writes C for it: a "
+                  "header, and a source that needs no more than a\n"
+                  "small runtime library. The C is tiled, vectorised and threaded, picks its instruction set when it "
+                  "runs, and gives the same bits for any number\n"
+                  "of threads. The language of specs is that of\n.BR attnc\\-spec (5).\n"
+                  "What emitted C calls, and how it is called, is in\n.BR attnrt (3).\n.SH COMMANDS\n");
     for (int c = 0; c < COMMANDS; c++) {
         text_add(out, ".TP\n");
         if (c)
@@ -114,13 +114,16 @@ void manual_attnc(struct text *out)
         ".SH EXIT STATUS\n"
         ".TP\n.B 0\ndone\n.TP\n.B 1\nthe spec or the data is wrong\n.TP\n.B 2\nwrong usage\n.TP\n.B 3\n"
         "the machine failed: no compiler, no memory, no room on the disk\n"
-        ".PP\nOutput files are written whole or not at all. Results go to standard output, everything else to standard error.\n"
+        ".PP\nOutput files are written whole or not at all. Results go to standard output, everything else to standard "
+        "error.\n"
         ".SH ENVIRONMENT\n"
         ".TP\n.BR ATTNC_CC \", \" CC\nthe C compiler of run, check and bench: ATTNC_CC, else clang, else CC, else cc\n"
         ".TP\n.B ATTNC_LIBCLANG\nthe libclang that reads expressions of specs\n"
-        ".TP\n.B XDG_CACHE_HOME\nwhere compiled kernels are kept, in a folder attnc (default: ~/.cache); one that is a link, another user's, or\n"
+        ".TP\n.B XDG_CACHE_HOME\nwhere compiled kernels are kept, in a folder attnc (default: ~/.cache); one that is a "
+        "link, another user's, or\n"
         "open for others to write to is not used\n"
-        ".TP\n.B ATTNC_CACHE_SIZE\nhow much is kept there, as in 500M (default: 1G); what was used least recently goes first, and 0 keeps nothing\n"
+        ".TP\n.B ATTNC_CACHE_SIZE\nhow much is kept there, as in 500M (default: 1G); what was used least recently goes "
+        "first, and 0 keeps nothing\n"
         ".TP\n.B NO_COLOR\nno colours unless \\-\\-color asks for them\n"
         ".SH EXAMPLES\n.nf\n"
         "attnc show polysketch_r32_local > my.yaml\n"
@@ -154,7 +157,8 @@ void manual_attnrt(struct text *out)
     text_add(
         out,
         ".SH SYNOPSIS\n.nf\n.B #include <attnrt.h>\n.PP\ncc \\-O2 \\-fopenmp program.c NAME.c \\-lattnrt \\-lm\n.fi\n"
-        ".SH DESCRIPTION\nA kernel NAME has a header NAME.h with these functions, of which the pointers to elements are of the spec's dtype:\n.PP\n.nf\n"
+        ".SH DESCRIPTION\nA kernel NAME has a header NAME.h with these functions, of which the pointers to elements "
+        "are of the spec's dtype:\n.PP\n.nf\n"
         "size_t NAME_params_size(void);\n"
         "int NAME_params_init(struct NAME_params *params, uint64_t seed, void *storage);\n"
         "size_t NAME_workspace(const struct attn_problem *problem);\n"

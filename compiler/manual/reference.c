@@ -4,28 +4,32 @@
 
 #include <string.h>
 
-static const char intro[] =
-    "# The spec language\n"
-    "\n"
-    "A spec is one YAML file that describes one variant of attention. `attnc SPEC.yaml` turns it into C. This page is made from `compiler/spec/spec.def`,\n"
-    "which is also what the reader checks a spec against.\n"
-    "\n"
-    "```yaml\n"
-    "name: polynomial_p4               # C identifier, prefix of every emitted symbol\n"
-    "description: polynomial attention of degree 4 on normalised queries and keys\n"
-    "prepare: [layernorm]              # what happens to q and k first, in this order\n"
-    "similarity:                       # the weight w(q_i, k_j) before mask and normalisation\n"
-    "  polynomial: {degree: 4}\n"
-    "mask: causal\n"
-    "normalize: {sum_plus: 1}          # what the weighted sum is divided by\n"
-    "shape: {head_dim: 64, value_dim: 64}\n"
-    "```\n"
-    "\n"
-    "Shapes: q [B,H,Nq,D], k [B,G,Nk,D], v [B,G,Nk,E], out [B,H,Nq,E]. H is a multiple of G; query head h reads key/value head h / (H/G).\n"
-    "i and j are positions of a query and a key, counted so that the last query meets the last key: i = row + (Nk - Nq). s = <q, k>.\n"
-    "\n"
-    "A choice is a word (`causal`), or, with options, a map of one key (`{window: {left: 4}}`). `--set`\n"
-    "names a key by its path: `--set mask.window.left=8`, `--set similarity.polynomial.degree=2`, `--set mask=causal`, `--set prepare.0.rope.base=500000`.\n";
+static const char
+    intro[] = "# The spec language\n"
+              "\n"
+              "A spec is one YAML file that describes one variant of attention. `attnc SPEC.yaml` turns it into C. "
+              "This page is made from `compiler/spec/spec.def`,\n"
+              "which is also what the reader checks a spec against.\n"
+              "\n"
+              "```yaml\n"
+              "name: polynomial_p4               # C identifier, prefix of every emitted symbol\n"
+              "description: polynomial attention of degree 4 on normalised queries and keys\n"
+              "prepare: [layernorm]              # what happens to q and k first, in this order\n"
+              "similarity:                       # the weight w(q_i, k_j) before mask and normalisation\n"
+              "  polynomial: {degree: 4}\n"
+              "mask: causal\n"
+              "normalize: {sum_plus: 1}          # what the weighted sum is divided by\n"
+              "shape: {head_dim: 64, value_dim: 64}\n"
+              "```\n"
+              "\n"
+              "Shapes: q [B,H,Nq,D], k [B,G,Nk,D], v [B,G,Nk,E], out [B,H,Nq,E]. H is a multiple of G; query head h "
+              "reads key/value head h / (H/G).\n"
+              "i and j are positions of a query and a key, counted so that the last query meets the last key: i = row "
+              "+ (Nk - Nq). s = <q, k>.\n"
+              "\n"
+              "A choice is a word (`causal`), or, with options, a map of one key (`{window: {left: 4}}`). `--set`\n"
+              "names a key by its path: `--set mask.window.left=8`, `--set similarity.polynomial.degree=2`, `--set "
+              "mask=causal`, `--set prepare.0.rope.base=500000`.\n";
 
 /* clang-format off */
 static const char outro[] =

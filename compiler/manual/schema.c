@@ -236,23 +236,30 @@ static json_t *group(enum group g)
 /* What no row can know alone: the conflicts of spec/check.c that a schema can say. */
 static json_t *conflicts(void)
 {
-    static const char text[] =
-        "[{\"$comment\": \"with 'local: exact' the block changes the result\","
-        "  \"if\": {\"properties\": {\"similarity\": {\"type\": \"object\", \"required\": [\"polysketch\"], \"properties\": {\"polysketch\": {\"type\": \"object\","
-        "    \"required\": [\"local\"], \"properties\": {\"local\": {\"const\": \"exact\"}}}}}}, \"required\": [\"similarity\"]},"
-        "  \"then\": {\"required\": [\"block\"], \"properties\": {\"block\": {\"type\": \"integer\"}}}},"
-        " {\"$comment\": \"a learned map draws nothing\","
-        "  \"if\": {\"properties\": {\"similarity\": {\"type\": \"object\", \"required\": [\"polysketch\"], \"properties\": {\"polysketch\": {\"type\": \"object\","
-        "    \"required\": [\"map\"], \"properties\": {\"map\": {\"const\": \"learned\"}}}}}}, \"required\": [\"similarity\"]},"
-        "  \"then\": {\"properties\": {\"similarity\": {\"properties\": {\"polysketch\": {\"properties\": {\"seed\": false}}}}}}},"
-        " {\"$comment\": \"a projection leaves no positions\","
-        "  \"if\": {\"required\": [\"project\"]},"
-        "  \"then\": {\"properties\": {\"mask\": {\"enum\": [\"none\", null, {\"none\": null}, {\"none\": {}}]},"
-        "    \"prepare\": {\"not\": {\"contains\": {\"anyOf\": [{\"const\": \"rope\"}, {\"type\": \"object\", \"required\": [\"rope\"]}]}}}}}},"
-        " {\"$comment\": \"rope turns pairs\","
-        "  \"if\": {\"properties\": {\"prepare\": {\"type\": \"array\", \"contains\": {\"anyOf\": [{\"const\": \"rope\"}, {\"type\": \"object\", \"required\": [\"rope\"]}]}}},"
-        "    \"required\": [\"prepare\"]},"
-        "  \"then\": {\"properties\": {\"shape\": {\"properties\": {\"head_dim\": {\"multipleOf\": 2}}}}}}]";
+    static const char text
+        [] = "[{\"$comment\": \"with 'local: exact' the block changes the result\","
+             "  \"if\": {\"properties\": {\"similarity\": {\"type\": \"object\", \"required\": [\"polysketch\"], "
+             "\"properties\": {\"polysketch\": {\"type\": \"object\","
+             "    \"required\": [\"local\"], \"properties\": {\"local\": {\"const\": \"exact\"}}}}}}, \"required\": "
+             "[\"similarity\"]},"
+             "  \"then\": {\"required\": [\"block\"], \"properties\": {\"block\": {\"type\": \"integer\"}}}},"
+             " {\"$comment\": \"a learned map draws nothing\","
+             "  \"if\": {\"properties\": {\"similarity\": {\"type\": \"object\", \"required\": [\"polysketch\"], "
+             "\"properties\": {\"polysketch\": {\"type\": \"object\","
+             "    \"required\": [\"map\"], \"properties\": {\"map\": {\"const\": \"learned\"}}}}}}, \"required\": "
+             "[\"similarity\"]},"
+             "  \"then\": {\"properties\": {\"similarity\": {\"properties\": {\"polysketch\": {\"properties\": "
+             "{\"seed\": false}}}}}}},"
+             " {\"$comment\": \"a projection leaves no positions\","
+             "  \"if\": {\"required\": [\"project\"]},"
+             "  \"then\": {\"properties\": {\"mask\": {\"enum\": [\"none\", null, {\"none\": null}, {\"none\": {}}]},"
+             "    \"prepare\": {\"not\": {\"contains\": {\"anyOf\": [{\"const\": \"rope\"}, {\"type\": \"object\", "
+             "\"required\": [\"rope\"]}]}}}}}},"
+             " {\"$comment\": \"rope turns pairs\","
+             "  \"if\": {\"properties\": {\"prepare\": {\"type\": \"array\", \"contains\": {\"anyOf\": [{\"const\": "
+             "\"rope\"}, {\"type\": \"object\", \"required\": [\"rope\"]}]}}},"
+             "    \"required\": [\"prepare\"]},"
+             "  \"then\": {\"properties\": {\"shape\": {\"properties\": {\"head_dim\": {\"multipleOf\": 2}}}}}}]";
     return json_loads(text, 0, NULL);
 }
 

@@ -74,7 +74,7 @@ static void output_gradients(struct reversal *x)
             map.expr = reversal_value(x, &map, t.value);
             if (t.where) map.expr = expr_make(x->m, EXPR_SELECT, t.where, map.expr, expr_real(x->m, 0));
         }
-        if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "so many parameters");
+        if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
         graph_output(g, arena_printf(x->m->arena, "d%s", like.name), reversal_append(x, map));
     }
 }

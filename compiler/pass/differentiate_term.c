@@ -20,7 +20,7 @@ int reversal_append(struct reversal *x, struct value v)
 const struct expr *reversal_operand(struct reversal *x, struct value *map, struct ref r)
 {
     int number = graph_operand(map, &r);
-    if (number < 0) reversal_fail(x, "so many operands");
+    if (number < 0) reversal_fail(x, "too many operands");
     return expr_leaf(x->m, EXPR_OPERAND, number < 0 ? 0 : number);
 }
 

@@ -54,7 +54,7 @@ void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double
 /* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
 int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at);
 
-/* Keys of a chunk come in tiles; so few that their plain sums lose nothing. */
+/* Keys of a chunk come in tiles; plain sums of FEW_TILES of them lose nothing. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
 
 int64_t lower_tiles_of_chunk(const struct lowering *x);

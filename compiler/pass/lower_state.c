@@ -108,7 +108,7 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
     return -first->integer / x->m->axis[x->chunk].extent;
 }
 
-/* The same of a state of the last so many chunks: these are kept, in a ring, and summed anew for every chunk. */
+/* The same of a state of the last `reach` chunks: these are kept, in a ring, and summed anew for every chunk. */
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
@@ -144,7 +144,7 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
 }
 
-/* The loop of all threads over the first axis of the states, so many elements at a time, around `body`. */
+/* The loop of all threads over the first axis of the states, AT_A_TIME elements at a time, around `body`. */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {
     enum { AT_A_TIME = 32 };

@@ -60,7 +60,7 @@ struct sum {
     bool state, maximum;
     bool streamed;     /* over keys of the loop */
     bool one_tile;     /* a state whose chunks are one tile of keys: what is in the slot need not be moved */
-    bool many_terms;   /* so many keys that what rounding takes has to be kept */
+    bool many_terms;   /* over many keys: what rounding takes has to be kept */
     struct stmt ***at; /* where its statement goes */
     int rescale;       /* the factor that the sum so far is multiplied by; -1: none */
 };

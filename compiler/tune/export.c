@@ -28,9 +28,10 @@ static void names_add(struct names *n, struct arena *arena, const char *name)
     n->name = grown;
 }
 
-static const char csv_head[] =
-    "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,"
-    "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as";
+static const char
+    csv_head[] = "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,"
+                 "run_begun,trial,begun,status,why,"
+                 "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as";
 
 /* Nothing where it is not known. */
 static void csv_real(struct text *out, double value, bool known)

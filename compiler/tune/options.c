@@ -69,9 +69,8 @@ static bool read_shard(const struct options *o, struct tune_request *r)
         return false;
     }
     if (strcmp(r->strategy, "exhaustive") == 0 || strcmp(r->strategy, "random") == 0) return true;
-    complain(
-        o,
-        "--shard goes with --strategy exhaustive or random: others choose by all that they have seen; give each its own --seed instead");
+    complain(o, "--shard goes with --strategy exhaustive or random: others choose by all that they have seen; give "
+                "each its own --seed instead");
     return false;
 }
 

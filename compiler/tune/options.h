@@ -13,7 +13,7 @@ struct tune_request {
     double time, limit; /* seconds: for everything; for one trial */
     int64_t trials, samples, document;
     uint64_t seed;
-    int64_t shard, shards; /* the part of the space that is searched here, from 1: of so many */
+    int64_t shard, shards; /* the part of the space that is searched here, from 1, of that many */
 };
 /* False after a message; *status. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);

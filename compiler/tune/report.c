@@ -229,15 +229,14 @@ static void put_table(const struct page *p, const struct view *v)
     const struct tune_run *run = v->run;
     const struct tune_space *s = &run->experiment.space;
     if (run->trials == 0) return;
-    text_add(
-        p->out,
-        "<h3 id=\"run-%d-trials\">Trials</h3>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"run-%d-trials\">\n",
-        v->number, v->number);
-    text_add(
-        p->out,
-        "<table class=\"trials\">\n<thead><tr><th scope=\"col\">trial</th><th scope=\"col\">status</th>"
-        "<th scope=\"col\" data-first=\"descending\">times as fast</th><th scope=\"col\" data-first=\"descending\">95%% interval</th>"
-        "<th scope=\"col\">time of a call</th><th scope=\"col\">samples</th>");
+    text_add(p->out,
+             "<h3 id=\"run-%d-trials\">Trials</h3>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
+             "aria-labelledby=\"run-%d-trials\">\n",
+             v->number, v->number);
+    text_add(p->out, "<table class=\"trials\">\n<thead><tr><th scope=\"col\">trial</th><th scope=\"col\">status</th>"
+                     "<th scope=\"col\" data-first=\"descending\">times as fast</th><th scope=\"col\" "
+                     "data-first=\"descending\">95%% interval</th>"
+                     "<th scope=\"col\">time of a call</th><th scope=\"col\">samples</th>");
     for (int j = 0; j < s->knobs; j++) {
         text_add(p->out, "<th scope=\"col\" data-knob=\"%d\">", j);
         add_escaped(p->out, clean(p->arena, s->knob[j].name));
@@ -256,10 +255,10 @@ static void put_run(const struct page *p, const struct view *v)
     const struct tune_trial *best = v->best;
     const char *interval, *gain = gain_text(p, v, &interval), *own = schedule_text(p, &e->space, &by_default);
 
-    text_add(
-        p->out,
-        "<section class=\"run\" id=\"run-%d\" tabindex=\"-1\" aria-labelledby=\"run-%d-name\">\n<h2 id=\"run-%d-name\"><bdi>",
-        v->number, v->number, v->number);
+    text_add(p->out,
+             "<section class=\"run\" id=\"run-%d\" tabindex=\"-1\" aria-labelledby=\"run-%d-name\">\n<h2 "
+             "id=\"run-%d-name\"><bdi>",
+             v->number, v->number, v->number);
     add_escaped(p->out, clean(p->arena, e->spec_name));
     text_add(p->out, "</bdi> <span class=\"shape\">%s</span></h2>\n<p class=\"gain\"><strong>",
              shape_text(p, &e->shape));
@@ -312,10 +311,10 @@ static void put_run(const struct page *p, const struct view *v)
 /* All runs with their gains; each leads to its own part. */
 static void put_overview(const struct page *p)
 {
-    text_add(
-        p->out,
-        "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th scope=\"col\">spec</th><th scope=\"col\">gain (95%% interval)</th>"
-        "<th scope=\"col\">shape</th><th scope=\"col\">strategy</th><th scope=\"col\">trials</th></tr></thead>\n<tbody>\n");
+    text_add(p->out, "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th "
+                     "scope=\"col\">spec</th><th scope=\"col\">gain (95%% interval)</th>"
+                     "<th scope=\"col\">shape</th><th scope=\"col\">strategy</th><th "
+                     "scope=\"col\">trials</th></tr></thead>\n<tbody>\n");
     for (int k = 0; k < p->count; k++) {
         const struct tune_run *run = p->view[k].run;
         const struct speed *best = best_speed(&p->view[k]);
@@ -406,12 +405,12 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
     struct page p = {.out = out, .arena = arena_new(), .count = count};
     p.view = arena_alloc(p.arena, (size_t)count * sizeof *p.view);
     for (int k = 0; k < count; k++) look(p.arena, &runs[k], k + 1, &p.view[k]);
-    text_add(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n"
-        "<title>Schedules measured by attnc tune</title>\n<style>\n");
+    text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
+                  "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" "
+                  "href=\"data:,\">\n"
+                  "<title>Schedules measured by attnc tune</title>\n<style>\n");
     text_add(out,
              "%s</style>\n</head>\n<body>\n<header>\n<h1>Schedules measured by attnc tune</h1>\n</header>\n<main>\n",
              tune_report_style);

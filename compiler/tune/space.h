@@ -17,7 +17,7 @@ struct tune_point {
     int at[MAX_KNOBS];
 };
 /* The space of a unit for the target that this machine would choose (or, where it runs none of them, the first), around
-   the defaults for so many keys: of a crossover the values are then 1 and never. Whatever the unit's own schedule says,
+   the defaults for `keys` keys: of a crossover the values are then 1 and never. Whatever the unit's own schedule says,
    the default values are those without one. (driver/knobs.c) */
 void knob_space(const struct unit *p, int64_t keys, struct tune_space *space);
 /* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */

@@ -33,11 +33,11 @@ struct options point_options(struct arena *arena, const struct options *o, const
    C is that of the default schedule, a sample is one time, which is both's. */
 enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
 
-/* Whether a measured candidate needs no more samples, so many being wanted: one that is much slower needs few. */
+/* Whether a measured candidate has samples enough, `wanted` being wanted: one that is much slower needs few. */
 bool trial_enough(const struct tune_result *result, int wanted);
 
-/* What this machine does, measured in a process of its own as well: FLOPs and bytes a second of so many threads, 0
-   being OpenMP's default, which speed->threads then is; `memory`: the bandwidth too, which takes longer. False after a
+/* What this machine does, measured in a process of its own as well: FLOPs and bytes a second of speed->threads
+   threads, which 0 sets to OpenMP's default; `memory`: the bandwidth too, which takes longer. False after a
    message. */
 struct machine_speed {
     double peak, bandwidth;

@@ -189,8 +189,8 @@ static bool out_of_memory(struct tuning *t)
     return false;
 }
 
-/* Measures the point until it has so many samples and keeps them: with those that are known if `joined`, in place of
-   them if not. A point with the same C as one that was measured shares its result. False: it was interrupted, or
+/* Measures the point until it has `samples` samples and keeps them: with the known ones if `joined`, in their place
+   if not. A point with the same C as one that was measured shares its result. False: it was interrupted, or
    something failed and a message was given. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                     const struct tune_trial *known, bool joined, struct tune_result *result)
@@ -266,7 +266,7 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
     progress(t, better);
 }
 
-/* What is known of the point after it has been measured so many times, and anew if it leads then; to be freed. */
+/* What is known of the point after it has been measured `samples` times, and anew if it leads then; to be freed. */
 static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                       struct tune_result *result)
 {
@@ -479,10 +479,10 @@ static void say_unsteady(const struct tuning *t, const struct tune_run *run)
     struct text shape = {0};
     if (!(spread.high > UNSTEADY * spread.low)) return;
     shape_text(&run->experiment.shape, &shape);
-    mention(
-        t->o, "warning",
-        "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs may be at work",
-        shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
+    mention(t->o, "warning",
+            "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs "
+            "may be at work",
+            shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
     text_free(&shape);
 }
 
@@ -493,10 +493,10 @@ static void say_peak_moved(struct tuning *t)
         !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now))
         return;
     if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
-        mention(
-            t->o, "warning",
-            "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
-            t->speed.peak / 1e9, now.peak / 1e9);
+        mention(t->o, "warning",
+                "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or "
+                "other programs are at work",
+                t->speed.peak / 1e9, now.peak / 1e9);
 }
 
 static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
@@ -522,10 +522,10 @@ static bool room_for_all(const struct tuning *t)
         if (count == 0 || found[count - 1].length != t->request.shape[k].length)
             found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
     if (tuned_merge(&t->file_has, found, count, all) <= MAX_SCHEDULES) return true;
-    complain(
-        t->o,
-        "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, or take some out of it",
-        t->file_has.path, MAX_SCHEDULES);
+    complain(t->o,
+             "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, "
+             "or take some out of it",
+             t->file_has.path, MAX_SCHEDULES);
     return false;
 }
 

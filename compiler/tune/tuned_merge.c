@@ -114,7 +114,7 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
                *wanted = spec_source_hash(arena, spec, text->data, text->length, unused, &own);
     for (int k = 0; hash && k < tuned->schedules; k++)
         if (tuned->schedule[k].knobs > MAX_KNOBS)
-            diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has so many knobs");
+            diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has more than %d knobs", MAX_KNOBS);
     if (diagnostics_flush(d, stderr, o->console.color) > 0 || !hash) {
         complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away",
                  path);

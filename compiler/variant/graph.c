@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- projection (Wang et al., Linformer, 2020, section 4): so many sums over the keys in the place of keys ---- */
+/* ---- projection (Wang et al., Linformer, 2020, section 4): `size` weighted sums of the keys take their place ---- */
 
 static int project(struct builder *x, int v, const char *name, int last)
 {

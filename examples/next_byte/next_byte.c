@@ -95,15 +95,15 @@ struct request {
 
 static void usage(FILE *out)
 {
-    fprintf(
-        out,
-        "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--no-text]\n\n"
-        "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from those before it.\n"
-        "  --bytes N     the first N bytes, %d to %d\n"
-        "  --threads N   threads of the kernels (default: all)\n"
-        "  --seed N      of the random sketches and features (default: 1)\n"
-        "  --no-text     only the table\n",
-        DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES);
+    fprintf(out,
+            "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--no-text]\n\n"
+            "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from those "
+            "before it.\n"
+            "  --bytes N     the first N bytes, %d to %d\n"
+            "  --threads N   threads of the kernels (default: all)\n"
+            "  --seed N      of the random sketches and features (default: 1)\n"
+            "  --no-text     only the table\n",
+            DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES);
 }
 
 /* 0, or the exit status. */
@@ -239,12 +239,16 @@ static void print_notes(const struct text_vectors *t, double softmax_rate, doubl
 {
     printf(
         "\ncorrect: next bytes foreseen in the second half; naming its most frequent byte each time foresees %.1f%%.\n"
-        "against softmax: how many times as fast. Softmax does %.0f GFLOP/s, 4 D for each pair of positions that is not masked: %.0f%% of this\n"
+        "against softmax: how many times as fast. Softmax does %.0f GFLOP/s, 4 D for each pair of positions that is "
+        "not masked: %.0f%% of this\n"
         "machine's peak. What is several times as fast found its linear form, which meets no pairs.\n"
-        "largest error: %d rows against float64, relative to the size of the row: the interpreter, and for polysketch and Performer the same\n"
+        "largest error: %d rows against float64, relative to the size of the row: the interpreter, and for polysketch "
+        "and Performer the same\n"
         "random features computed pair by pair, so it says how exact the kernel is, not how good the estimate.\n"
-        "polysketch estimates polynomial, degree 4, and Performer softmax with scale 8, by random numbers (--seed): coarse estimates, as the\n"
-        "bytes foreseen show. They are for models that were trained with them; here nothing is trained, and few keys out of many have to stand out.\n",
+        "polysketch estimates polynomial, degree 4, and Performer softmax with scale 8, by random numbers (--seed): "
+        "coarse estimates, as the\n"
+        "bytes foreseen show. They are for models that were trained with them; here nothing is trained, and few keys "
+        "out of many have to stand out.\n",
         100 * text_commonest(t), softmax_rate, 100 * softmax_rate / peak, SAMPLED_ROWS);
 }
 

@@ -13,7 +13,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* HEAD_DIM random signs for a byte in a role: 0 is the value, 1 … CONTEXT the byte so many positions back. */
+/* HEAD_DIM random signs for a byte in a role: 0 is the value, 1 … CONTEXT the byte that number of positions back. */
 static uint64_t signs(int role, unsigned char byte)
 {
     return splitmix64(splitmix64((uint64_t)role) ^ byte);

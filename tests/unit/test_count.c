@@ -195,10 +195,10 @@ static void flops_of_formulas(void)
        two for the key */
     for (int r = 16; r <= 64; r *= 2) {
         struct text text = {0};
-        text_add(
-            &text,
-            "similarity: {polysketch: {degree: 4, sketch: %d, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n",
-            r);
+        text_add(&text,
+                 "similarity: {polysketch: {degree: 4, sketch: %d, local: exact}}\nblock: 128\nmask: causal\nshape: "
+                 "{head_dim: 64}\n",
+                 r);
         double features = r * (r + 1) / 2.0, own = (128 + 1) / 2.0;
         CU_ASSERT_EQUAL(flops_of_token(text.data, true, 4096), 4 * features * 65 + 4 * 64 * own + 4 * 2.0 * 64 * r);
         text_free(&text);
@@ -215,8 +215,8 @@ static void flops_of_formulas(void)
 /* Each weight of a choice by position counts only where it is taken. */
 static void flops_of_choices(void)
 {
-    const char *text =
-        "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n";
+    const char *text = "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: "
+                       "causal\nshape: {head_dim: 64}\n";
     double own = (128 + 1) / 2.0, all = (4096 + 1) / 2.0;
     CU_ASSERT_EQUAL(flops_of_token(text, false, 4096),
                     2 * 64 * own + 2 * 16 * (all - own) + 2 * 64 * all + 4 * 2.0 * 64 * 16);

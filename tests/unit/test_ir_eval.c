@@ -71,9 +71,8 @@ static void maps_compute(void)
 static void maps_read_lazily(void)
 {
     struct arena *arena = arena_new();
-    struct graph *g = graph_of(
-        arena,
-        "graph x f32\naxis d 4\n%0 = input q [d]\n%1 = map [d] select(eq(mod(d, 2), 0), neg(%0[add(d, 1)]), %0[add(d, -1)])\noutput %1\n");
+    struct graph *g = graph_of(arena, "graph x f32\naxis d 4\n%0 = input q [d]\n%1 = map [d] select(eq(mod(d, 2), 0), "
+                                      "neg(%0[add(d, 1)]), %0[add(d, -1)])\noutput %1\n");
     double q[4] = {1, 2, 3, 4}, out[4];
     struct tensor in = {"q", q};
     CU_ASSERT_PTR_NULL(graph_eval(g, &one, &in, 1, out));
@@ -86,8 +85,8 @@ static void maps_read_lazily(void)
 static void sums_and_maxima_have_regions(void)
 {
     struct arena *arena = arena_new();
-    const char *text =
-        "graph x f32\naxis i n_q\naxis j n_k\n%%0 = input k [j]\n%%1 = reduce %s [i] %%0 where lt(j, i)\noutput %%1\n";
+    const char *text = "graph x f32\naxis i n_q\naxis j n_k\n%%0 = input k [j]\n%%1 = reduce %s [i] %%0 where lt(j, "
+                       "i)\noutput %%1\n";
     double k[3] = {-5, 7, 2}, out[4];
     struct tensor in = {"k", k};
     const struct problem_size size = {1, 1, 1, 4, 3};
@@ -103,9 +102,8 @@ static void sums_and_maxima_have_regions(void)
 static void regions_shut_out_infinities(void)
 {
     struct arena *arena = arena_new();
-    struct graph *g = graph_of(
-        arena,
-        "graph x f32\naxis i n_q\naxis j n_k\n%0 = input q [i j]\n%1 = input k [j]\n%2 = contract [i] %0 %1 where ne(j, 1)\noutput %2\n");
+    struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis j n_k\n%0 = input q [i j]\n%1 = input k [j]\n%2 = "
+                                      "contract [i] %0 %1 where ne(j, 1)\noutput %2\n");
     double q[3] = {1, 2, 3}, k[3] = {10, INFINITY, 1000}, out;
     struct tensor in[2] = {{"q", q}, {"k", k}};
     CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, 1, 3}, in, 2, &out));
@@ -151,9 +149,8 @@ static void subscripts_of_sums_may_be_any(void)
 {
     struct arena *arena = arena_new();
     /* A convolution: the sum over t of q[i - t] w[t] where that exists. */
-    struct graph *g = graph_of(
-        arena,
-        "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
+    struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = "
+                                      "contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
     struct tensor in[2] = {{"w", w}, {"q", q}};
     const struct problem_size size = {1, 1, 1, 4, 1};
@@ -182,8 +179,10 @@ static const char softmax_graph[] = "graph softmax f32\n" AXES
     "loops softmax f32\n" AXES \
     "array q input f32 [b g m i d]\narray k input f32 [b g j d]\narray v input f32 [b g j e]\n" \
     "array qt tile f32 [d:8 i:16]\narray s tile f32 [j:12 i:16]\narray acc tile f32 [e:5 i:16]\n" \
-    "array top tile f32 [i:16]\narray old tile f32 [i:16]\narray sum tile f32 [i:16]\narray out output f32 [b g m i e]\n" \
-    "for b from 0 to size(b) step 1 parallel { for g from 0 to size(g) step 1 parallel { for m from 0 to size(m) step 1 parallel {\n" \
+    "array top tile f32 [i:16]\narray old tile f32 [i:16]\narray sum tile f32 [i:16]\narray out output f32 [b g m i " \
+    "e]\n" \
+    "for b from 0 to size(b) step 1 parallel { for g from 0 to size(g) step 1 parallel { for m from 0 to size(m) " \
+    "step 1 parallel {\n" \
     "for i from 0 to size(i) step 16 parallel {\n" \
     "  copy [d i] %qt = %q\n" \
     "  map [i] { set %top = -1e+30; set %sum = 0.0 }\n"
@@ -192,9 +191,10 @@ static const char softmax_graph[] = "graph softmax f32\n" AXES
 #define PARTIAL "not(le(hi(j), add(lo(i), add(sub(size(j), size(i)), 1))))"
 #define MASK "    if " PARTIAL " { map [j i] { set %s = select(" SEEN ", %s, -inf) } }\n"
 #define WEIGHTS_OVER(region) \
-    "    map [i] { set %old = %top }\n    map [j i] { max %top = %s }\n    map [i] { set %old = exp2(sub(%old, %top)); set %sum = mul(%sum, %old) }\n" \
-    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * %s factor %old" region \
-    "\n  }\n"
+    "    map [i] { set %old = %top }\n    map [j i] { max %top = %s }\n    map [i] { set %old = exp2(sub(%old, " \
+    "%top)); set %sum = mul(%sum, %old) }\n" \
+    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * " \
+    "%s factor %old" region "\n  }\n"
 #define WEIGHTS WEIGHTS_OVER("")
 #define AFTER_KEYS "  map [e i] { set %out = select(eq(%sum, 0), 0, div(%acc, %sum)) }\n}\n}}}\n"
 #define CLEAR "  map [e i] { set %acc = 0.0 }\n"
@@ -344,8 +344,8 @@ static void tiling_bugs_are_found(void)
 /* What a tile held for the range before is gone when the range moves, and nothing passes into a parallel body. */
 static void tiles_forget(void)
 {
-    const char *head =
-        "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q input f32 [i]\narray out output f32 [i]\n";
+    const char *head = "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q "
+                       "input f32 [i]\narray out output f32 [i]\n";
     struct arena *arena = arena_new();
     double q[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
     struct tensor in = {"q", q};
@@ -354,8 +354,8 @@ static void tiles_forget(void)
         *stale = "for i from 0 to size(i) step 4 { if eq(lo(i), 0) { copy [i] %t = %q }\n copy [i] %out = %t }\n";
     says(loops_eval(loops_of(arena, arena_printf(arena, "%s%s", head, stale)), &size, &in, 1, out),
          "'copy [i] %out = %t' at i = 4: %t is read where nothing has written it");
-    const char *carried =
-        "for j from 0 to size(j) step 1 { map [j] { set %%c = 3.0 } }\nfor i from 0 to size(i) step 4 %s { map [i] { set %%out = %%c } }\n";
+    const char *carried = "for j from 0 to size(j) step 1 { map [j] { set %%c = 3.0 } }\nfor i from 0 to size(i) step "
+                          "4 %s { map [i] { set %%out = %%c } }\n";
     const char *text = arena_printf(arena, arena_printf(arena, "%s%s", head, carried), "");
     CU_ASSERT_PTR_NULL(loops_eval(loops_of(arena, text), &size, &in, 1, out));
     near(out[7], 3);

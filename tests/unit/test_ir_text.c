@@ -34,43 +34,43 @@ static const char full_graph
          "%10 = map [g i] select(eq(%7, -inf), 1e+20, add(%9, 0.1))\n"
          "output %10\n";
 
-static const char softmax_loops[] =
-    "loops softmax_causal f32\n" AXES "array q input f32 [b g m i d]\n"
-    "array k input f32 [b g j d]\n"
-    "array theta table f64 [e] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,\n"
-    "    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,\n"
-    "    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36,\n"
-    "    37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,\n"
-    "    49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60,\n"
-    "    61, 62, 63, 64}\n"
-    "array qt tile f32 [d:64 i:64] @0\n"
-    "array s tile f32 [j:96 i:64] @16384\n"
-    "array top tile f32 [i:64] @40960\n"
-    "array out output f32 [b g m i e]\n"
-    "workspace 41216\n"
-    "for b from 0 to size(b) step 1 parallel {\n"
-    "  for g from 0 to size(g) step 1 parallel {\n"
-    "    for m from 0 to size(m) step 1 parallel {\n"
-    "      for i from 0 to size(i) step 64 parallel {\n"
-    "        copy [d i] %qt = %q\n"
-    "        map [i] { set %top = -inf }\n"
-    "        for j from 0 to min(size(j), add(hi(i), 3)) step 96 where le(j, i) {\n"
-    "          dot [j i] over d set %s = %k * %qt\n"
-    "          dot [j i] over d sum %s = %k * %qt factor %top\n"
-    "          if not(le(hi(j), lo(i))) {\n"
-    "            map [j i] { set %s = select(le(j, i), %s, -inf) }\n"
-    "          }\n"
-    "          map [j i] { max %top = %s }\n"
-    "          map [j i] {\n"
-    "            set %s = select(le(add(j, sub(size(j), size(i))), i), exp2(mul(sub(%s, %top), 1.4426950408889634)), 0.0);\n"
-    "            sum %top = mul(%s, 0.25)\n"
-    "          }\n"
-    "        }\n"
-    "        map [e i] { set %out = %top }\n"
-    "      }\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
+static const char softmax_loops[] = "loops softmax_causal f32\n" AXES "array q input f32 [b g m i d]\n"
+                                    "array k input f32 [b g j d]\n"
+                                    "array theta table f64 [e] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,\n"
+                                    "    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,\n"
+                                    "    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36,\n"
+                                    "    37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,\n"
+                                    "    49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60,\n"
+                                    "    61, 62, 63, 64}\n"
+                                    "array qt tile f32 [d:64 i:64] @0\n"
+                                    "array s tile f32 [j:96 i:64] @16384\n"
+                                    "array top tile f32 [i:64] @40960\n"
+                                    "array out output f32 [b g m i e]\n"
+                                    "workspace 41216\n"
+                                    "for b from 0 to size(b) step 1 parallel {\n"
+                                    "  for g from 0 to size(g) step 1 parallel {\n"
+                                    "    for m from 0 to size(m) step 1 parallel {\n"
+                                    "      for i from 0 to size(i) step 64 parallel {\n"
+                                    "        copy [d i] %qt = %q\n"
+                                    "        map [i] { set %top = -inf }\n"
+                                    "        for j from 0 to min(size(j), add(hi(i), 3)) step 96 where le(j, i) {\n"
+                                    "          dot [j i] over d set %s = %k * %qt\n"
+                                    "          dot [j i] over d sum %s = %k * %qt factor %top\n"
+                                    "          if not(le(hi(j), lo(i))) {\n"
+                                    "            map [j i] { set %s = select(le(j, i), %s, -inf) }\n"
+                                    "          }\n"
+                                    "          map [j i] { max %top = %s }\n"
+                                    "          map [j i] {\n"
+                                    "            set %s = select(le(add(j, sub(size(j), size(i))), i), "
+                                    "exp2(mul(sub(%s, %top), 1.4426950408889634)), 0.0);\n"
+                                    "            sum %top = mul(%s, 0.25)\n"
+                                    "          }\n"
+                                    "        }\n"
+                                    "        map [e i] { set %out = %top }\n"
+                                    "      }\n"
+                                    "    }\n"
+                                    "  }\n"
+                                    "}\n";
 
 /* Parses, printing the diagnostics into `said` (freed by the caller). */
 static struct graph *parse_graph(struct arena *arena, const char *text, char **said)
@@ -394,11 +394,13 @@ static void loops_verifier_complains(void)
         {"for i from 0 to size(i) step 16 when hi(i) { }",
          "'for i from 0 to size(i) step 16 when hi(i) {': in its condition: the condition is not a truth value"},
         {"for i from 0 to size(i) step 16 when le(0, max_id(doc, 0, lo(i), hi(i))) { }",
-         "'for i from 0 to size(i) step 16 when le(0, max_id(doc, 0, lo(i), hi(i))) {': there is no parameter 'doc' of integers"},
+         "'for i from 0 to size(i) step 16 when le(0, max_id(doc, 0, lo(i), hi(i))) {': there is no parameter 'doc' of "
+         "integers"},
         {"for i from 0 to size(i) step 16 in [0, 2.5) { }",
          "'for i from 0 to size(i) step 16 in [0, 2.5) {': in its ranges: a bound is not an integer"},
         {"for j from 0 to size(j) step 16 in [0, 2) drawn(i, i, 3, 1, 1) { }",
-         "'for j from 0 to size(j) step 16 in [0, 2) drawn(i, i, 3, 1, 1) {': in its ranges: what is drawn is not 'j' for the other axes"},
+         "'for j from 0 to size(j) step 16 in [0, 2) drawn(i, i, 3, 1, 1) {': in its ranges: what is drawn is not 'j' "
+         "for the other axes"},
         {"if outside i [0, 2) { }", "'if outside i [0, 2) {': in its condition: no for around it runs over its axis"},
         {"map [i] { set %out = 1.0 }",
          "'map [i] { set %out = 1.0 }': in its reference to %out: axis 'd' is not an axis here"},
@@ -408,12 +410,14 @@ static void loops_verifier_complains(void)
          "'dot [i j] over d set %s = %q * %u': its result is not over the rows, then the lanes"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %u } }",
          "'dot [j i] over d set %s = %k * %u': its second operand does not have the lane axis last"},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt factor %t } }",
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt factor "
+         "%t } }",
          "'dot [j i] over d set %s = %k * %qt factor %t': it has a factor but adds to nothing"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d max %s = %k * %qt } }",
          "'dot [j i] over d max %s = %k * %qt': it is neither set nor sum"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { map [j i] { set %s = %t[j] } } }",
-         "'map [j i] { set %s = %t[j] }': in its reference to %t: subscript 1 runs along 'j', which is not as long as 'i'"},
+         "'map [j i] { set %s = %t[j] }': in its reference to %t: subscript 1 runs along 'j', which is not as long as "
+         "'i'"},
         {"for i from 0 to size(i) step 16 { map [d i] { set %qt = %qt[sub(3, d), i] } }",
          "'map [d i] { set %qt = %qt[sub(3, d), i] }': it reads elements of %qt that it assigns elsewhere"},
         {"array w tile f32 [d:4 i:16] paired\n", "array 'w': pairs are of bf16, in a tile of rank 2"},
@@ -425,19 +429,28 @@ static void loops_verifier_complains(void)
          ""},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %p } }",
          "'dot [j i] over d set %s = %k * %p': its first operand is not paired along the axis it sums over"},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, add(i, d)) when lt(lo(i), hi(j)) } }",
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where "
+         "lt(j, add(i, d)) when lt(lo(i), hi(j)) } }",
          ""},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, i) outside [0, hi(i)) } }",
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where "
+         "lt(j, i) outside [0, hi(i)) } }",
          ""},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where add(j, i) } }",
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where "
+         "add(j, i) } }",
          "'dot [j i] over d set %s = %k * %qt where add(j, i)': in its region: the condition is not a truth value"},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(j, 2) } }",
-         "'dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(j, 2)': in its condition: axis 'j' is not an axis here"},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(hi(i), 2) outside [0, 2) } }",
-         "'dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(hi(i), 2) outside [0, 2)': it says twice when there are pairs outside its region"},
-        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt times 2.0 } }",
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where "
+         "lt(j, i) when lt(j, 2) } }",
+         "'dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(j, 2)': in its condition: axis 'j' is not an axis "
+         "here"},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt where "
+         "lt(j, i) when lt(hi(i), 2) outside [0, 2) } }",
+         "'dot [j i] over d set %s = %k * %qt where lt(j, i) when lt(hi(i), 2) outside [0, 2)': it says twice when "
+         "there are pairs outside its region"},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt times "
+         "2.0 } }",
          "'dot [j i] over d set %s = %k * %qt times 2.0': only a sum of pairs that is set is multiplied"},
-        {"array x tile bf16 [j:8 d:4] paired\nfor i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %x * %qt } }",
+        {"array x tile bf16 [j:8 d:4] paired\nfor i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot "
+         "[j i] over d set %s = %x * %qt } }",
          "'dot [j i] over d set %s = %x * %qt': its second operand is not paired along the axis it sums over"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
@@ -445,12 +458,13 @@ static void loops_verifier_complains(void)
         char *said = NULL;
         struct loops *l = parse_loops(
             arena,
-            arena_printf(
-                arena,
-                "loops x f32\naxis i n_q\naxis j n_k\naxis d 4\narray q input f32 [i d]\narray k input f32 [j d]\narray h input bf16 [j d]\n"
-                "array p tile bf16 [d:4 i:16] paired\n"
-                "array t tile f32 [i:16]\narray u tile f32 [i:16 d:4]\narray qt tile f32 [d:4 i:16]\narray s tile f32 [j:8 i:16]\narray out output f32 [i d]\n%s\n",
-                rows[k].text),
+            arena_printf(arena,
+                         "loops x f32\naxis i n_q\naxis j n_k\naxis d 4\narray q input f32 [i d]\narray k input f32 [j "
+                         "d]\narray h input bf16 [j d]\n"
+                         "array p tile bf16 [d:4 i:16] paired\n"
+                         "array t tile f32 [i:16]\narray u tile f32 [i:16 d:4]\narray qt tile f32 [d:4 i:16]\narray s "
+                         "tile f32 [j:8 i:16]\narray out output f32 [i d]\n%s\n",
+                         rows[k].text),
             &said);
         same_text(said, "");
         const char *wrong = l ? loops_verify(l) : NULL;

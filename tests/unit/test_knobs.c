@@ -230,9 +230,11 @@ static void test_entry(void)
 static const struct tuned_entry two[] = {{1, "for short ones\n1.2 times as fast", 2, {{"tile_q", 32}, {"rows", 8}}, 0},
                                          {4096, NULL, 1, {{"tile_k", 96}}, 0}};
 #define BLOCK \
-    "# tuned\nschedule:\n  # for short ones\n  # 1.2 times as fast\n  - {tile_q: 32, rows: 8}\n  - {from: 4096, tile_k: 96}\n"
+    "# tuned\nschedule:\n  # for short ones\n  # 1.2 times as fast\n  - {tile_q: 32, rows: 8}\n  - {from: 4096, " \
+    "tile_k: 96}\n"
 #define FLOW \
-    "\n  # tuned\n  schedule: [\n    # for short ones\n    # 1.2 times as fast\n    {tile_q: 32, rows: 8},\n    {from: 4096, tile_k: 96}]"
+    "\n  # tuned\n  schedule: [\n    # for short ones\n    # 1.2 times as fast\n    {tile_q: 32, rows: 8},\n    " \
+    "{from: 4096, tile_k: 96}]"
 
 static void test_text(void)
 {

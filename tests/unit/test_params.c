@@ -16,24 +16,24 @@
 
 enum { D = 8, FEATURES = 20, N = 5, PARAMS = 4 };
 
-static const char meaning[] =
-    "graph seeded f32\naxis b batch\naxis g kv_heads\naxis m members\naxis i n_q\naxis j n_k\naxis d 8\naxis e 8\naxis c 20\n"
-    "%0 = input q [b g m i d]\n"
-    "%1 = input k [b g j d]\n"
-    "%2 = input v [b g j e]\n"
-    "%3 = param sketch.g1 normal [d c]\n"
-    "%4 = param features.w orthogonal [c d]\n"
-    "%5 = param sketch.g2 normal [d c]\n"
-    "%6 = param gain [e]\n"
-    "%7 = contract [b g m i c] %0 %3\n"
-    "%8 = contract [b g m i c] %0 %5\n"
-    "%9 = map [b g m i c] mul(%7, %8)\n"
-    "%10 = contract [b g m i d] %9 %4[c, d]\n"
-    "%11 = contract [b g m i j] %10 %1[b, g, j, d]\n"
-    "%12 = map [b g m i j] mul(%11, %11)\n"
-    "%13 = contract [b g m i e] %12 %2\n"
-    "%14 = map [b g m i e] mul(%13, %6)\n"
-    "output %14\n";
+static const char meaning[] = "graph seeded f32\naxis b batch\naxis g kv_heads\naxis m members\naxis i n_q\naxis j "
+                              "n_k\naxis d 8\naxis e 8\naxis c 20\n"
+                              "%0 = input q [b g m i d]\n"
+                              "%1 = input k [b g j d]\n"
+                              "%2 = input v [b g j e]\n"
+                              "%3 = param sketch.g1 normal [d c]\n"
+                              "%4 = param features.w orthogonal [c d]\n"
+                              "%5 = param sketch.g2 normal [d c]\n"
+                              "%6 = param gain [e]\n"
+                              "%7 = contract [b g m i c] %0 %3\n"
+                              "%8 = contract [b g m i c] %0 %5\n"
+                              "%9 = map [b g m i c] mul(%7, %8)\n"
+                              "%10 = contract [b g m i d] %9 %4[c, d]\n"
+                              "%11 = contract [b g m i j] %10 %1[b, g, j, d]\n"
+                              "%12 = map [b g m i j] mul(%11, %11)\n"
+                              "%13 = contract [b g m i e] %12 %2\n"
+                              "%14 = map [b g m i e] mul(%13, %6)\n"
+                              "output %14\n";
 
 static struct arena *arena;
 static struct graph *graph;

@@ -88,10 +88,12 @@ static const char conversation[] =
     "def hear(): return json.loads(sys.stdin.readline())\n"
     "space = hear()\n"
     "good = space == {\"space\": [{\"name\": \"tile_q\", \"values\": [16, 32, 64], \"usual\": 32},\n"
-    "    {\"name\": \"tile_k\", \"values\": [64, 128, 288, 512], \"usual\": 288}], \"seed\": 18446744073709551615, \"trials\": 3}\n"
+    "    {\"name\": \"tile_k\", \"values\": [64, 128, 288, 512], \"usual\": 288}], \"seed\": 18446744073709551615, "
+    "\"trials\": 3}\n"
     "say({\"point\": {\"tile_q\": 64, \"tile_k\": 64}, \"samples\": 3})\n"
     "heard = hear()\n"
-    "good = good and abs(heard.pop(\"seconds\") - 1.8) < 1e-6 and all(abs(heard.pop(k) - 1.8) < 1e-6 for k in (\"ratio\", \"low\", \"high\"))\n"
+    "good = good and abs(heard.pop(\"seconds\") - 1.8) < 1e-6 and all(abs(heard.pop(k) - 1.8) < 1e-6 for k in "
+    "(\"ratio\", \"low\", \"high\"))\n"
     "good = good and heard == {\"point\": {\"tile_q\": 64, \"tile_k\": 64}, \"status\": \"measured\", \"samples\": 3}\n"
     "say({\"point\": {\"tile_k\": 512}})\n"
     "heard = hear()\n"
@@ -116,15 +118,15 @@ static void test_lists(void)
 {
     expect_points("printf '{\"point\": {\"tile_q\": 16}}\\n {\"samples\":2,\"point\":{}} \\r\\n{\"done\":true}\\n'", 2,
                   "tile_q=16 tile_k=288 7\ntile_q=32 tile_k=288 2\n");
-    expect_points(
-        "exec <&-; for q in 16 64 16; do echo '{\"point\": {\"tile_q\": '$q'}}'; sleep 0.1; done; echo '{\"done\": true}'",
-        0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
+    expect_points("exec <&-; for q in 16 64 16; do echo '{\"point\": {\"tile_q\": '$q'}}'; sleep 0.1; done; echo "
+                  "'{\"done\": true}'",
+                  0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
     expect_points("echo '{\"done\": true}'", 5, "");
     expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* nobody reads on */
     /* More than both pipes hold, before a single answer is read. */
-    struct outcome out = drive(
-        "i=0; while [ $i -lt 4000 ]; do echo '{\"point\": {\"tile_q\": 64}, \"samples\": 20}'; i=$((i + 1)); done; echo '{\"done\": true}'; cat > /dev/null",
-        4000, 1);
+    struct outcome out = drive("i=0; while [ $i -lt 4000 ]; do echo '{\"point\": {\"tile_q\": 64}, \"samples\": 20}'; "
+                               "i=$((i + 1)); done; echo '{\"done\": true}'; cat > /dev/null",
+                               4000, 1);
     CU_ASSERT_EQUAL(out.asked, 4000);
     CU_ASSERT_FALSE(out.failed);
     text_free(&out.points);

@@ -358,9 +358,8 @@ static void test_foreign(void)
     refused(path("long.db"), STATUS_INPUT, "long.db: this is no database");
     CU_ASSERT(sql_do(path("theirs.db"), "CREATE TABLE runs (id INTEGER PRIMARY KEY)"));
     refused(path("theirs.db"), STATUS_INPUT, "theirs.db: this is a database of another program");
-    CU_ASSERT(sql_do(
-        path("marked.db"),
-        "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = WAL; CREATE TABLE runs (id INTEGER)"));
+    CU_ASSERT(sql_do(path("marked.db"), "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = "
+                                        "WAL; CREATE TABLE runs (id INTEGER)"));
     refused(path("marked.db"), STATUS_INPUT, "marked.db: this is a database of another program");
     CU_ASSERT(sql_do(path("stolen.db"),
                      "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* our mark, no version */
@@ -453,10 +452,11 @@ static void make_old(const char *file)
     trial_in(s, run_in(s, &e, "random", 1, false), 4, 4);
     store_close(s);
     CU_ASSERT(sql_do(
-        file,
-        "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX trials_without_result; DROP INDEX trials_of_code; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
-        "ALTER TABLE trials DROP COLUMN process; ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN same_as;"
-        "PRAGMA journal_mode = DELETE"));
+        file, "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX trials_without_result; "
+              "DROP INDEX trials_of_code; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
+              "ALTER TABLE trials DROP COLUMN process; ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP "
+              "COLUMN same_as;"
+              "PRAGMA journal_mode = DELETE"));
 }
 
 static void test_versions(void)
@@ -527,9 +527,8 @@ static void test_damaged(void)
 
 static int64_t rows_of(const char *file)
 {
-    return sql_number(
-        file,
-        "SELECT (SELECT count(*) FROM runs) * 1000000 + (SELECT count(*) FROM trials) * 1000 + (SELECT count(*) FROM samples)");
+    return sql_number(file, "SELECT (SELECT count(*) FROM runs) * 1000000 + (SELECT count(*) FROM trials) * 1000 + "
+                            "(SELECT count(*) FROM samples)");
 }
 
 static void test_merge(void)
@@ -581,9 +580,8 @@ static void test_merge(void)
     CU_ASSERT(!store_merge(s, path("text.db")));
     CU_ASSERT(said_only("text.db: this is no database"));
     /* all of a database or nothing */
-    CU_ASSERT(sql_do(
-        b,
-        "UPDATE trials SET key = 'new', status = 'odd' WHERE id = (SELECT max(id) FROM trials); UPDATE runs SET key = 'new' WHERE id = 1"));
+    CU_ASSERT(sql_do(b, "UPDATE trials SET key = 'new', status = 'odd' WHERE id = (SELECT max(id) FROM trials); UPDATE "
+                        "runs SET key = 'new' WHERE id = 1"));
     CU_ASSERT(!store_merge(s, b));
     CU_ASSERT(said_only("b.db: this database is damaged"));
     CU_ASSERT_EQUAL(rows_of(a), 4005029);

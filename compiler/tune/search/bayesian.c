@@ -540,7 +540,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         seen->sure = true;
         return;
     }
-    /* Of the median of so many, if they were normal. */
+    /* Of the median of that number of samples, if they were normal. */
     double sum = 0, squares = 0;
     for (int s = 0; s < result->samples; s++)
         sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;

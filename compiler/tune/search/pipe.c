@@ -23,19 +23,27 @@
 #include <unistd.h>
 
 const char pipe_help[] =
-    "--strategy='pipe:COMMAND' asks a command of yours, run by /bin/sh, for the schedules to try. Each message is one line of JSON.\n"
+    "--strategy='pipe:COMMAND' asks a command of yours, run by /bin/sh, for the schedules to try. Each message is one "
+    "line of JSON.\n"
     "It first gets the space on standard input:\n"
-    "  {\"space\": [{\"name\": \"tile_q\", \"values\": [16, 32, 64], \"usual\": 32}, ...], \"seed\": 1, \"trials\": 200}\n"
-    "`usual` is the compiler's own choice, which is measured beside every candidate; `trials` is how many points it may ask for, 0 for no limit.\n"
+    "  {\"space\": [{\"name\": \"tile_q\", \"values\": [16, 32, 64], \"usual\": 32}, ...], \"seed\": 1, \"trials\": "
+    "200}\n"
+    "`usual` is the compiler's own choice, which is measured beside every candidate; `trials` is how many points it "
+    "may ask for, 0 for no limit.\n"
     "Then it writes to standard output, and must flush, the points that it wants to know of, one a line:\n"
     "  {\"point\": {\"tile_q\": 64, \"tile_k\": 288}, \"samples\": 5}\n"
-    "A knob that is left out has its usual value; samples are from 1 to 10000, 7 if left out, and count those that the point has already.\n"
+    "A knob that is left out has its usual value; samples are from 1 to 10000, 7 if left out, and count those that the "
+    "point has already.\n"
     "For each it gets a line back:\n"
-    "  {\"point\": {\"tile_q\": 64, \"tile_k\": 288}, \"status\": \"measured\", \"samples\": 5, \"ratio\": 0.91, \"low\": 0.89, \"high\": 0.93, \"seconds\": 0.0123}\n"
-    "`ratio` is its time over that of the usual schedule, from `low` to `high` with 95% confidence: less is better. `status` may also be\n"
-    "\"wrong\", \"crashed\", \"late\" or \"refused\", with a \"why\" in place of the numbers. When it has seen enough it writes\n"
+    "  {\"point\": {\"tile_q\": 64, \"tile_k\": 288}, \"status\": \"measured\", \"samples\": 5, \"ratio\": 0.91, "
+    "\"low\": 0.89, \"high\": 0.93, \"seconds\": 0.0123}\n"
+    "`ratio` is its time over that of the usual schedule, from `low` to `high` with 95% confidence: less is better. "
+    "`status` may also be\n"
+    "\"wrong\", \"crashed\", \"late\" or \"refused\", with a \"why\" in place of the numbers. When it has seen enough "
+    "it writes\n"
     "  {\"done\": true}\n"
-    "and ends. What it writes to standard error is shown. Where time is up before that, its standard input ends, and it is killed a second later.\n"
+    "and ends. What it writes to standard error is shown. Where time is up before that, its standard input ends, and "
+    "it is killed a second later.\n"
     "A command that ends without this line, writes anything else, or asks for more than `trials` points is an error.\n";
 
 enum { MAX_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };

@@ -54,7 +54,8 @@ bool store_set_result(struct store *s, int64_t trial, double finished, const str
    STORE_TRIAL_COLUMNS first, from STORE_TRIALS. */
 #define STORE_TRIALS "trials t LEFT JOIN trials o ON o.key = t.same_as"
 #define STORE_TRIAL_COLUMNS \
-    "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, t.peak)," \
+    "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, " \
+    "t.peak)," \
     " coalesce(o.bytes, t.bytes), coalesce(o.bandwidth, t.bandwidth), coalesce(o.code, t.code), o.id, t.process"
 enum { STORE_TRIAL_WIDTH = 11 };
 bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tune_space *space, struct arena *arena,

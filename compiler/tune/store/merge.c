@@ -62,13 +62,12 @@ static bool merge_run(struct merge *m, sqlite3_stmt *row)
     bool well = store_experiment_read(m->from, sqlite3_column_int64(row, 2), arena, &e) &&
                 find_key(m->to, "SELECT id FROM runs WHERE key = ?", key, &id, NULL);
     if (well && !id) {
-        well =
-            store_experiment(m->to, &e, &experiment) &&
-            store_do(
-                m->to,
-                "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                "tittttd", key, experiment, store_text(row, 3, arena), store_text(row, 4, arena),
-                store_text(row, 5, arena), store_text(row, 6, arena), sqlite3_column_double(row, 7));
+        well = store_experiment(m->to, &e, &experiment) &&
+               store_do(m->to,
+                        "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (?, ?, "
+                        "?, ?, ?, ?, ?)",
+                        "tittttd", key, experiment, store_text(row, 3, arena), store_text(row, 4, arena),
+                        store_text(row, 5, arena), store_text(row, 6, arena), sqlite3_column_double(row, 7));
         if (well) id = sqlite3_last_insert_rowid(m->to->db);
     }
     sqlite3_stmt *q = NULL;

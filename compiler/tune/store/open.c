@@ -97,9 +97,9 @@ static bool left_behind(const struct store *s, const char *suffix)
 static bool connect_unchanging(struct store *s)
 {
     if (left_behind(s, "-wal") || left_behind(s, "-journal"))
-        return store_wrong(
-            s, STATUS_MACHINE,
-            "a tuner that died left a log beside it, which takes a folder that can be written to read: copy both to one");
+        return store_wrong(s, STATUS_MACHINE,
+                           "a tuner that died left a log beside it, which takes a folder that can be written to read: "
+                           "copy both to one");
     struct text uri = {0};
     text_add(&uri, "file:");
     for (const char *at = s->name; *at; at++) {

@@ -92,11 +92,11 @@ static bool same_space(const struct tune_space *a, const struct tune_space *b)
 
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id)
 {
-    sqlite3_stmt *q = store_ask(
-        s,
-        "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND attnc = ? AND target = ? AND batch = ?"
-        " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? ORDER BY id",
-        EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
+    sqlite3_stmt *q = store_ask(s,
+                                "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND "
+                                "attnc = ? AND target = ? AND batch = ?"
+                                " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? ORDER BY id",
+                                EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
     struct arena *arena = arena_new();
     int row = -1;
     bool well = q != NULL;
@@ -110,11 +110,11 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
     arena_free(arena);
     if (!well || row < 0) return false;
     if (*id) return true;
-    if (!store_do(
-            s,
-            "INSERT INTO experiments (spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, threads)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            EXPERIMENT_TYPES, EXPERIMENT_VALUES(e)))
+    if (!store_do(s,
+                  "INSERT INTO experiments (spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, "
+                  "length, threads)"
+                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                  EXPERIMENT_TYPES, EXPERIMENT_VALUES(e)))
         return false;
     *id = sqlite3_last_insert_rowid(s->db);
     return knobs_write(s, *id, &e->space);
@@ -122,10 +122,10 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
 
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e)
 {
-    sqlite3_stmt *q = store_ask(
-        s,
-        "SELECT spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, threads FROM experiments WHERE id = ?",
-        "i", id);
+    sqlite3_stmt *q = store_ask(s,
+                                "SELECT spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, "
+                                "threads FROM experiments WHERE id = ?",
+                                "i", id);
     const int row = q ? store_row(s, q) : -1;
     if (row > 0) {
         e->spec_hash = store_text(q, 0, arena);
@@ -154,19 +154,19 @@ static bool run_row(struct store *s, const struct tune_experiment *e, const char
     int64_t experiment;
     if (!store_experiment(s, e, &experiment)) return false;
     if (resume) {
-        sqlite3_stmt *q = store_ask(
-            s,
-            "SELECT id FROM runs WHERE experiment = ? AND strategy = ? AND seed = ? ORDER BY begun DESC, id DESC LIMIT 1",
-            "itt", experiment, strategy, digits);
+        sqlite3_stmt *q = store_ask(s,
+                                    "SELECT id FROM runs WHERE experiment = ? AND strategy = ? AND seed = ? ORDER BY "
+                                    "begun DESC, id DESC LIMIT 1",
+                                    "itt", experiment, strategy, digits);
         const int row = q ? store_row(s, q) : -1;
         if (row > 0) *run = sqlite3_column_int64(q, 0);
         store_done(q);
         if (row != 0) return row > 0;
     }
-    if (!store_do(
-            s,
-            "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?)",
-            "ittttd", experiment, e->spec_name, e->spec_text, strategy, digits, store_now()))
+    if (!store_do(s,
+                  "INSERT INTO runs (key, experiment, spec_name, spec_text, strategy, seed, begun) VALUES "
+                  "(lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?)",
+                  "ittttd", experiment, e->spec_name, e->spec_text, strategy, digits, store_now()))
         return false;
     *run = sqlite3_last_insert_rowid(s->db);
     return true;
@@ -183,11 +183,11 @@ bool store_run(struct store *s, const struct tune_experiment *e, const char *str
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space)
 {
     for (int k = 0; k < space->knobs; k++) {
-        if (!store_do(
-                s,
-                "INSERT INTO choices (trial, knob, position) SELECT t.id, k.id, ? FROM trials t JOIN runs r ON r.id = t.run"
-                " JOIN knobs k ON k.experiment = r.experiment AND k.position = ? WHERE t.id = ?",
-                "iii", (int64_t)point->at[k], (int64_t)k, trial))
+        if (!store_do(s,
+                      "INSERT INTO choices (trial, knob, position) SELECT t.id, k.id, ? FROM trials t JOIN runs r ON "
+                      "r.id = t.run"
+                      " JOIN knobs k ON k.experiment = r.experiment AND k.position = ? WHERE t.id = ?",
+                      "iii", (int64_t)point->at[k], (int64_t)k, trial))
             return false;
         if (sqlite3_changes(s->db) != 1) return damaged(s, "the run of trial", trial);
     }
@@ -198,10 +198,10 @@ bool store_choose(struct store *s, int64_t trial, const struct tune_point *point
 static void at_point(struct text *sql, const struct tune_point *point, const struct tune_space *space)
 {
     for (int k = 0; k < space->knobs; k++)
-        text_add(
-            sql,
-            " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND k.position = %d AND c.position = %d)",
-            k, point->at[k]);
+        text_add(sql,
+                 " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND "
+                 "k.position = %d AND c.position = %d)",
+                 k, point->at[k]);
 }
 
 /* The run's trial at the point that nobody is at work on and that has no result; 0: there is none. */
@@ -209,9 +209,8 @@ static bool find_interrupted(struct store *s, int64_t run, const struct tune_poi
                              const struct tune_space *space, struct arena *arena, int64_t *trial)
 {
     struct text sql = {0};
-    text_add(
-        &sql,
-        "SELECT t.id, t.status, t.process, t.begun FROM trials t WHERE t.run = ? AND t.status IN ('running', 'interrupted')");
+    text_add(&sql, "SELECT t.id, t.status, t.process, t.begun FROM trials t WHERE t.run = ? AND t.status IN "
+                   "('running', 'interrupted')");
     at_point(&sql, point, space);
     sqlite3_stmt *q = store_ask(s, sql.data, "i", run);
     text_free(&sql);
@@ -253,12 +252,12 @@ bool store_begin(struct store *s, int64_t run, const struct tune_point *point, c
 
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result)
 {
-    if (!store_do(
-            s,
-            "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0),"
-            " bandwidth = nullif(?, 0.0), code = nullif(?, '') WHERE id = ?",
-            "dttddddti", finished, tune_status_name[result->status], result->why, result->work, result->peak,
-            result->bytes, result->bandwidth, result->code, trial))
+    if (!store_do(s,
+                  "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = "
+                  "nullif(?, 0.0), bytes = nullif(?, 0.0),"
+                  " bandwidth = nullif(?, 0.0), code = nullif(?, '') WHERE id = ?",
+                  "dttddddti", finished, tune_status_name[result->status], result->why, result->work, result->peak,
+                  result->bytes, result->bandwidth, result->code, trial))
         return false;
     if (sqlite3_changes(s->db) != 1) return store_wrong(s, STATUS_MACHINE, "trial %" PRId64 " is there no more", trial);
     if (!store_do(s, "DELETE FROM samples WHERE trial = ?", "i", trial)) return false;
@@ -328,10 +327,10 @@ static bool samples_read(struct store *s, struct arena *arena, struct tune_trial
 
 static bool choices_read(struct store *s, const struct tune_space *space, struct tune_trial *trial)
 {
-    sqlite3_stmt *q = store_ask(
-        s,
-        "SELECT k.position, c.position FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = ? ORDER BY k.position",
-        "i", trial->id);
+    sqlite3_stmt *q = store_ask(s,
+                                "SELECT k.position, c.position FROM choices c JOIN knobs k ON k.id = c.knob WHERE "
+                                "c.trial = ? ORDER BY k.position",
+                                "i", trial->id);
     int row = -1, knobs = 0;
     bool well = true;
     while (q && well && (row = store_row(s, q)) > 0) {
@@ -375,7 +374,8 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
 
 /* The trials that a question about a run is about: its own, or those of all runs of its experiment. */
 #define OF_RUN \
-    " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment WHERE r.id = ?1)))"
+    " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
+    "WHERE r.id = ?1)))"
 
 /* The last trial with a result at the point or, where that is NULL, with that C. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
@@ -444,10 +444,10 @@ static int runs_read(struct store *s, const char *spec_name, int64_t id, bool an
     store_done(q);
     if (row <= 0) return -1;
     *runs = arena_alloc(arena, (size_t)max * sizeof **runs);
-    q = store_ask(
-        s,
-        "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id) ORDER BY id",
-        "ti", spec_name, id);
+    q = store_ask(s,
+                  "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE (?1 IS NULL OR "
+                  "spec_name = ?1) AND ?2 IN (0, id) ORDER BY id",
+                  "ti", spec_name, id);
     bool well = q != NULL;
     while (well && (row = store_row(s, q)) > 0 && count < max) {
         struct tune_run *r = &(*runs)[count++];

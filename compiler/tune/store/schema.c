@@ -9,25 +9,36 @@
 static const char *const steps[] = {
     /* An experiment: what trials have to agree in to be compared. Its space: knobs, and the values of each, one of
        which is the compiler's own choice. */
-    "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT NOT NULL, attnc TEXT NOT NULL,"
-    " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER NOT NULL, threads INTEGER NOT NULL);"
-    "CREATE TABLE knobs (id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE, position INTEGER NOT NULL,"
+    "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT "
+    "NOT NULL, attnc TEXT NOT NULL,"
+    " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER "
+    "NOT NULL, threads INTEGER NOT NULL);"
+    "CREATE TABLE knobs (id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE, "
+    "position INTEGER NOT NULL,"
     " name TEXT NOT NULL, says TEXT NOT NULL, UNIQUE (experiment, position), UNIQUE (experiment, name));"
-    "CREATE TABLE knob_values (knob INTEGER NOT NULL REFERENCES knobs ON DELETE CASCADE, position INTEGER NOT NULL, value INTEGER NOT NULL,"
-    " usual INTEGER NOT NULL CHECK (usual IN (0, 1)), PRIMARY KEY (knob, position), UNIQUE (knob, value)) WITHOUT ROWID;"
+    "CREATE TABLE knob_values (knob INTEGER NOT NULL REFERENCES knobs ON DELETE CASCADE, position INTEGER NOT NULL, "
+    "value INTEGER NOT NULL,"
+    " usual INTEGER NOT NULL CHECK (usual IN (0, 1)), PRIMARY KEY (knob, position), UNIQUE (knob, value)) WITHOUT "
+    "ROWID;"
     /* A run: one search. The seed is in decimal digits, because half of the 64-bit ones are beyond SQL's integers. */
-    "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE,"
-    " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT NULL);"
+    "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES "
+    "experiments ON DELETE CASCADE,"
+    " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT "
+    "NULL);"
     /* A trial: one point, measured in one process. `finished` is NULL, and the status 'running', until all of it is
        known. work: FLOPs of a call; peak: the machine's FLOPs a second; bytes: moved by a call; bandwidth: the
        machine's bytes a second. */
-    "CREATE TABLE trials (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, begun REAL NOT NULL,"
-    " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, bandwidth REAL, CHECK ((finished IS NULL) = (status = 'running')));"
+    "CREATE TABLE trials (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run INTEGER NOT NULL REFERENCES runs ON "
+    "DELETE CASCADE, begun REAL NOT NULL,"
+    " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, bandwidth REAL, CHECK "
+    "((finished IS NULL) = (status = 'running')));"
     /* The point: for each knob, which of its values. */
-    "CREATE TABLE choices (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, knob INTEGER NOT NULL, position INTEGER NOT NULL,"
+    "CREATE TABLE choices (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, knob INTEGER NOT NULL, position "
+    "INTEGER NOT NULL,"
     " PRIMARY KEY (trial, knob), FOREIGN KEY (knob, position) REFERENCES knob_values (knob, position)) WITHOUT ROWID;"
     /* Seconds of a call of the candidate, and of the default schedule beside it. */
-    "CREATE TABLE samples (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, position INTEGER NOT NULL, seconds REAL NOT NULL, usual REAL NOT NULL,"
+    "CREATE TABLE samples (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, position INTEGER NOT NULL, "
+    "seconds REAL NOT NULL, usual REAL NOT NULL,"
     " PRIMARY KEY (trial, position)) WITHOUT ROWID;",
 
     /* For those who read with SQL: a row for each knob of a trial; a row for each trial, with its schedule as text. */
@@ -35,10 +46,13 @@ static const char *const steps[] = {
     "CREATE INDEX runs_of_experiment ON runs (experiment, strategy, seed);"
     "CREATE VIEW trial_knobs AS SELECT c.trial, k.name, v.value, v.usual FROM choices c JOIN knobs k ON k.id = c.knob"
     " JOIN knob_values v ON v.knob = c.knob AND v.position = c.position;"
-    "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, e.heads, e.kv_heads, e.length, e.threads,"
+    "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
+    "e.heads, e.kv_heads, e.length, e.threads,"
     " r.strategy, t.status, t.why,"
-    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id = c.knob"
-    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) AS schedule,"
+    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id "
+    "= c.knob"
+    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) "
+    "AS schedule,"
     " (SELECT count(*) FROM samples s WHERE s.trial = t.id) AS samples,"
     " (SELECT min(seconds) FROM samples s WHERE s.trial = t.id) AS least_seconds,"
     " (SELECT avg(seconds) FROM samples s WHERE s.trial = t.id) AS mean_seconds,"
@@ -54,16 +68,20 @@ static const char *const steps[] = {
     "CREATE INDEX trials_without_result ON trials (run) WHERE status IN ('running', 'interrupted');"
     "CREATE INDEX trials_of_code ON trials (code);"
     "DROP VIEW results;"
-    "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, e.heads, e.kv_heads, e.length, e.threads,"
+    "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
+    "e.heads, e.kv_heads, e.length, e.threads,"
     " r.strategy, coalesce(o.status, t.status) AS status, coalesce(o.why, t.why) AS why,"
-    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id = c.knob"
-    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) AS schedule,"
+    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id "
+    "= c.knob"
+    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) "
+    "AS schedule,"
     " o.id AS same_as,"
     " (SELECT count(*) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS samples,"
     " (SELECT min(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS least_seconds,"
     " (SELECT avg(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_seconds,"
     " (SELECT avg(usual) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_usual"
-    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key = t.same_as;",
+    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key "
+    "= t.same_as;",
 };
 
 int store_newest(void)
