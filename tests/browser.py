@@ -23,16 +23,19 @@ class Browser:
         check(program, 'there is no Chromium here: install the package chromium')
         self.folder = folder = tempfile.mkdtemp(prefix='attnc-browser-')
         self.log = os.path.join(folder, 'chromium.log')
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for pair in (os.pipe(), os.pipe()) for end in self.moved(pair)]
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for pair in (os.pipe(), os.pipe())
+                for end in self.moved(pair)]
         theirs_in, self.out, self.into, theirs_out = ends[0], ends[1], ends[2], ends[3]
         profile = os.path.join(folder, 'profile')
-        argv = [program, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--no-default-browser-check',
-                '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-extensions', '--disable-breakpad',
-                '--force-color-profile=srgb', '--hide-scrollbars', '--remote-debugging-pipe', '--user-data-dir=' + profile, 'about:blank']
+        argv = [program, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+                '--no-default-browser-check', '--disable-background-networking', '--disable-component-update',
+                '--disable-sync', '--disable-extensions', '--disable-breakpad', '--force-color-profile=srgb',
+                '--hide-scrollbars', '--remote-debugging-pipe', '--user-data-dir=' + profile, 'about:blank']
         environment = dict(os.environ, HOME=folder, XDG_CONFIG_HOME=folder, XDG_CACHE_HOME=folder)
         with open(self.log, 'wb') as log:
             self.pid = os.posix_spawn(program, argv, environment, setpgroup=0, file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, '/dev/null', os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, log.fileno(), 1), (os.POSIX_SPAWN_DUP2, log.fileno(), 2),
+                (os.POSIX_SPAWN_OPEN, 0, '/dev/null', os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, log.fileno(), 2),
                 (os.POSIX_SPAWN_DUP2, theirs_in, 3), (os.POSIX_SPAWN_DUP2, theirs_out, 4)])
         os.close(theirs_in)
         os.close(theirs_out)
@@ -59,7 +62,8 @@ class Browser:
             *whole, rest = (rest + more).split(b'\0')
             for message in map(json.loads, whole):
                 with self.lock:
-                    to = self.answers.pop(message['id'], None) if 'id' in message else self.events.get(message.get('sessionId'))
+                    to = (self.answers.pop(message['id'], None) if 'id' in message
+                          else self.events.get(message.get('sessionId')))
                 if to is not None:
                     to.put(message)
         with self.lock:
@@ -132,7 +136,8 @@ class Page:
             browser.events[self.tab] = self.queue
         for domain in 'Page', 'Runtime', 'Log', 'Network':
             self.ask(domain + '.enable')
-        self.ask('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
+        self.ask('Emulation.setEmulatedMedia',
+                 features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
         self.resize(width, height)
         if not script:
             self.ask('Emulation.setScriptExecutionDisabled', value=True)
@@ -192,8 +197,9 @@ class Page:
 
     def click(self, selector):
         """The mouse at the middle of the element, as a user would."""
-        place = self.run('''(() => { const e = document.querySelector(%s); if (!e) return null; e.scrollIntoView({block: "center", inline: "center"});
-            const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()''' % json.dumps(selector))
+        place = self.run('''(() => { const e = document.querySelector(%s); if (!e) return null;
+            e.scrollIntoView({block: "center", inline: "center"}); const b = e.getBoundingClientRect();
+            return [b.left + b.width / 2, b.top + b.height / 2]; })()''' % json.dumps(selector))
         check(place, 'nothing to click on: ' + selector)
         self.settle()
         self.mouse('mouseMoved', *place)
@@ -206,7 +212,8 @@ class Page:
         self.ask('Input.dispatchMouseEvent', type=kind, x=x, y=y, **button)
 
     def press(self, key):
-        about = {'Enter': {'text': '\r', 'windowsVirtualKeyCode': 13}, ' ': {'text': ' ', 'windowsVirtualKeyCode': 32}}.get(key, {})
+        about = {'Enter': {'text': '\r', 'windowsVirtualKeyCode': 13},
+                 ' ': {'text': ' ', 'windowsVirtualKeyCode': 32}}.get(key, {})
         self.ask('Input.dispatchKeyEvent', type='keyDown', key=key, **about)
         self.ask('Input.dispatchKeyEvent', type='keyUp', key=key, **{k: v for k, v in about.items() if k != 'text'})
         self.settle()

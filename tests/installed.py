@@ -1,5 +1,5 @@
-"""An installed attnc for tests: what the build folder has, installed into an empty folder by DESTDIR, so that nothing lies where the build was told it would;
-and folders of people who use it."""
+"""An installed attnc for tests: what the build folder has, installed into an empty folder by DESTDIR, so that nothing
+lies where the build was told it would; and folders of people who use it."""
 import glob
 import os
 import re
@@ -19,7 +19,8 @@ class Place:
         os.mkdir(self.folder)
         self.environment = clean(PREFIX=self.prefix, OMP_NUM_THREADS='2')
         # The build under test has its libraries where Debian has them.
-        exports = blocks(os.path.join('examples', 'README.md'), 'Examples')[1][1].replace('"$PREFIX/lib/pkgconfig"', '"$(dirname "$(find "$PREFIX" -name attnc.pc)")"')
+        exports = blocks(os.path.join('examples', 'README.md'), 'Examples')[1][1].replace(
+            '"$PREFIX/lib/pkgconfig"', '"$(dirname "$(find "$PREFIX" -name attnc.pc)")"')
         shown = self.run(['bash', '-ec', exports + 'env -0'], cwd=self.folder).stdout
         self.environment = dict(line.split('=', 1) for line in shown.split('\0') if line)
 
@@ -73,17 +74,20 @@ def sections(file):
 
 def blocks(file, title):
     """What a file shows under a title: the word after each fence, and the lines."""
-    return [block for name, body in sections(file) if name == title for block in re.findall(r'^```(\w*)\n(.*?)^```$', body, flags=re.M | re.S)]
+    return [block for name, body in sections(file) if name == title
+            for block in re.findall(r'^```(\w*)\n(.*?)^```$', body, flags=re.M | re.S)]
 
 
 def install(suite, command='meson install -C build', folder='an empty folder', **environment):
-    """Runs a command that installs the build folder of the compiler under test, and sets suite.prefix. Nothing is built for it. Returns what went wrong."""
+    """Runs a command that installs the build folder of the compiler under test, and sets suite.prefix. Nothing is built
+    for it. Returns what went wrong."""
     destination = os.path.join(suite.folder, folder)
     environment = {k: v for k, v in clean(DESTDIR=destination).items() if k != 'PKG_CONFIG_PATH'} | environment
     named = command.replace('meson install -C build', 'meson install --no-rebuild -C "$BUILD"')
     if named == command:
         return 'nothing is installed by: ' + command
-    done = subprocess.run(['bash', '-ec', named], env=environment | {'BUILD': os.path.dirname(suite.attnc)}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(['bash', '-ec', named], env=environment | {'BUILD': os.path.dirname(suite.attnc)},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
     found = glob.glob(glob.escape(destination) + '/**/bin/attnc', recursive=True)
     if done.returncode or len(found) != 1:
         return 'meson install: ' + (done.stdout + done.stderr)[-1500:].replace('\n', ' ')

@@ -1,5 +1,6 @@
 # Runs suites side by side and counts what they say; for ./dev and tests/runner, which source it.
-# A suite prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each case, and last `N passed, N failed` or `N passed, N failed, N skipped`.
+# A suite prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each case, and last `N passed, N failed` or
+# `N passed, N failed, N skipped`.
 
 suites=()
 declare -A command_of
@@ -52,7 +53,8 @@ run_suites() { # LOGS JOBS
             mkdir -p "$logs/$name.tmp"
             { # what ends tells so: `wait -n` forgets who ended before it was called
                 status=0
-                TMPDIR="$logs/$name.tmp" timeout 2400 bash -c "${command_of[$name]}" >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
+                TMPDIR="$logs/$name.tmp" timeout 2400 bash -c "${command_of[$name]}" \
+                    >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
                 echo "$name $status" >&"$ended"
             } &
         done

@@ -1,6 +1,7 @@
 """A test program: cases that run side by side, one line for each, a summary; what every suite in Python shares.
 
-A case is a function that gets a fresh folder and raises Failure or Skip; the folder of a case that fails is kept and named.
+A case is a function that gets a fresh folder and raises Failure or Skip;
+the folder of a case that fails is kept and named.
 """
 import argparse
 import concurrent.futures
@@ -38,10 +39,11 @@ def signal_name(number):
 
 
 def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
-    """Runs a command as a process group of its own and returns it with its output as text. A time-out ends the group and fails the case;
-    so does a death by a signal unless `signals` allows it."""
+    """Runs a command as a process group of its own and returns it with its output as text. A time-out ends the group
+    and fails the case; so does a death by a signal unless `signals` allows it."""
     options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) | options
-    process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True, encoding='utf-8', errors='replace', **options)
+    process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True,
+                               encoding='utf-8', errors='replace', **options)
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -54,7 +56,8 @@ def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
 
 
 def obeying_modes(*rights):
-    """What to put before a command so that root, too, does only what the modes of files allow. Another user might not reach the folder of the test."""
+    """What to put before a command so that root, too, does only what the modes of files allow. Another user might not
+    reach the folder of the test."""
     return ['setpriv', '--bounding-set=' + ','.join('-' + right for right in rights)] if os.geteuid() == 0 else []
 
 
@@ -64,7 +67,8 @@ class Suite:
     def __init__(self, description, more=None):
         parser = argparse.ArgumentParser(description=description)
         parser.add_argument('attnc', help='the compiler under test')
-        parser.add_argument('--only', metavar='PATTERN', help='only cases whose name contains PATTERN (* and ? as in a shell)')
+        parser.add_argument('--only', metavar='PATTERN',
+                            help='only cases whose name contains PATTERN (* and ? as in a shell)')
         parser.add_argument('--jobs', type=int, default=2, metavar='N', help='cases at a time (default: 2)')
         parser.add_argument('--times', action='store_true', help='say how long each case took')
         parser.add_argument('--list', action='store_true', help='print the names of the cases and stop')
@@ -128,7 +132,8 @@ class Suite:
                 for line in rest:
                     print('    ' + line, flush=True)
                 if live:
-                    sys.stderr.write('[%d/%d, %d failed, %.0f s]' % (done, len(cases), count['FAIL'], time.monotonic() - began))
+                    sys.stderr.write('[%d/%d, %d failed, %.0f s]' % (
+                        done, len(cases), count['FAIL'], time.monotonic() - began))
                     sys.stderr.flush()
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)

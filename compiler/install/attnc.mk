@@ -1,8 +1,9 @@
 # Rules for kernels, for GNU make:
 #   KERNELS := dir/SPEC.yaml…
 #   include $(shell pkg-config --variable=makefile attnc)
-# dir/SPEC.yaml makes dir/NAME.c and dir/NAME.h, anew whenever it changes; NAME is the spec's `name:`, or else SPEC. $(ATTNC_OBJECTS) are to be linked
-# with $(ATTNC_LIBS); what includes NAME.h depends on $(ATTNC_HEADERS) and is compiled with $(ATTNC_CFLAGS). ATTNCFLAGS are options of attnc.
+# dir/SPEC.yaml makes dir/NAME.c and dir/NAME.h, anew whenever it changes; NAME is the spec's `name:`, or else SPEC.
+# $(ATTNC_OBJECTS) are to be linked with $(ATTNC_LIBS); what includes NAME.h depends on $(ATTNC_HEADERS) and is compiled
+# with $(ATTNC_CFLAGS). ATTNCFLAGS are options of attnc.
 # Those of KERNELS that are in TUNED, too, take the schedule in dir/SPEC.tuned.yaml, which `attnc tune` writes.
 
 attnc_goal := $(.DEFAULT_GOAL)
@@ -17,7 +18,8 @@ attnc_command = $(ATTNC) $(ATTNCFLAGS) $(if $(filter $1,$(TUNED)),--tuned) --qui
 # A spec that attnc refuses counts as one without a name: its rule is what says why.
 attnc_outputs = $(or $(shell $(attnc_command) --outputs $1 2>/dev/null),$(basename $1).c $(basename $1).h)
 
-# Of the spec $1, which makes the files $2: attnc writes the first and then the others, which are made by themselves only where they were deleted.
+# Of the spec $1, which makes the files $2: attnc writes the first and then the others, which are made by themselves
+# only where they were deleted.
 define attnc_rule
 ATTNC_OBJECTS += $(patsubst %.c,%.o,$(filter %.c,$2))
 ATTNC_HEADERS += $(filter %.h,$2)

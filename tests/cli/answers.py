@@ -1,4 +1,5 @@
-"""What the commands answer: verdicts of check, warnings, what explain says first, names of specs in place of files, a page of help for each."""
+"""What the commands answer: verdicts of check, warnings, what explain says first, names of specs in place of files, a
+page of help for each."""
 import csv
 import io
 import json
@@ -23,7 +24,8 @@ def case(function):
 
 def compiler(place, name, script):
     """A C compiler that is gcc, but for what the script does to the last word that is a C file, $file."""
-    place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n%s\nexec gcc "$@"\n' % script)
+    place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n'
+                '%s\nexec gcc "$@"\n' % script)
     os.chmod(place.path(name), 0o755)
     return {'ATTNC_CC': place.path(name), 'XDG_CACHE_HOME': place.path('cache')}
 
@@ -33,7 +35,8 @@ def wrapped(before='', after=''):
     return r'''
 case $file in */soft.c) sed -i 's/^int soft_forward(/static int soft_inside(/' "$file"; cat >>"$file" <<'END' ;; esac
 #include <time.h>
-int soft_forward(const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, const float *v, float *out, void *workspace)
+int soft_forward(const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k,
+                 const float *v, float *out, void *workspace)
 {
     %s
     const int error = soft_inside(problem, params, q, k, v, out, workspace);
@@ -60,21 +63,25 @@ def a_wrong_kernel(place):
     """A compiler that halves the scale of the scores."""
     environment = compiler(place, 'wrongcc', 'case $file in */soft.c) sed -i "s/0\\.5100697/0.25/" "$file" ;; esac')
     place.attnc('soft.yaml', *ALONE)
-    check('0.5100697' in place.read('soft.c').decode(), 'the scale is not in the C, so that this compiler would do nothing')
+    check('0.5100697' in place.read('soft.c').decode(),
+          'the scale is not in the C, so that this compiler would do nothing')
     for quiet in [], ['--quiet']:
         done = place.attnc('check', 'soft.yaml', *ALONE, *quiet, status=1, env=environment)
-        check(re.search(r'error: soft: the compiled kernel is wrong by .*, out\[\d, \d, \d+, \d\] is ', done.stderr), done.stderr)
+        check(re.search(r'error: soft: the compiled kernel is wrong by .*, out\[\d, \d, \d+, \d\] is ', done.stderr),
+              done.stderr)
         check(not done.stdout if quiet else done.stdout.endswith('WRONG\nsoft: wrong\n'), done.stdout)
     # one NaN among numbers that are right but for rounding
     environment = compiler(place, 'nancc', wrapped(after='out[0] = __builtin_nanf("");'))
-    done = place.attnc('check', 'soft.yaml', *ALONE, status=1, env={**environment, 'XDG_CACHE_HOME': place.path('other')})
+    done = place.attnc('check', 'soft.yaml', *ALONE, status=1,
+                       env={**environment, 'XDG_CACHE_HOME': place.path('other')})
     check('out[0, 0, 0, 0] is nan in place of' in done.stderr, done.stderr)
 
 
 @case
 def lengths_and_heads_of_check(place):
     done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '5,700', '--heads', '2,6/2')
-    check(re.search(r'^soft: queries x keys 5x5, 5x5, 187x700, 62x700;', done.stdout) and done.stdout.endswith('soft: ok\n'), done.stdout)
+    check(re.search(r'^soft: queries x keys 5x5, 5x5, 187x700, 62x700;', done.stdout)
+          and done.stdout.endswith('soft: ok\n'), done.stdout)
     # the linear form of a kernel that takes it for long sequences alone is met without asking
     done = place.attnc('check', 'sketch.yaml', *ALONE, timeout=300)
     length = re.search(r'less work from (\d+) keys on', place.attnc('explain', 'sketch.yaml', *ALONE).stdout)[1]
@@ -96,7 +103,8 @@ def results_that_f32_cannot_hold(place):
     """Sums of exp(s) up to exp(97): neither right nor wrong."""
     place.write('large.yaml', LARGE)
     done = place.attnc('check', 'large.yaml', *ALONE, status=1)
-    check(done.stderr == 'attnc: error: large: weights of random arrays overflow f32, so there is nothing to compare with\n', done.stderr)
+    check(done.stderr == 'attnc: error: large: weights of random arrays overflow f32, '
+          'so there is nothing to compare with\n', done.stderr)
     check(place.attnc('check', 'large.yaml', *ALONE, '--set', 'dtype=f64').stdout.endswith(': ok\n'), 'f64 holds them')
 
 
@@ -112,21 +120,28 @@ def costs_of_a_mask_with_ids_and_words(place):
 @case
 def an_exponential_that_overflows(place):
     """Weight, words of --set, whether it is warned of."""
-    for weight, words, warned in (('exp(s) + 1', [], True), ('2 + exp(0.5 * s) / (1 + exp(s))', [], True), ('pow(2.0, s) + 1', [], True), ('log(1 + exp(s))', [], True),
-                                  ('exp(s)', [], False), ('exp(s) * (1 + s * s)', [], False), ('exp(-s * s) + 1', [], False), ('1 / (1 + exp(-s))', [], False),
-                                  ('exp(fmin(s, 60.0)) + 1', [], False), ('exp(s) + 1', ['prepare=[l2norm]'], False), ('exp(s) + 1', ['prepare=[layernorm]'], False),
-                                  ('exp(s) + 1', ['prepare=[layernorm]', 'shape.head_dim=128'], True), ('exp(s)', ['normalize=none'], False)):
+    for weight, words, warned in (('exp(s) + 1', [], True), ('2 + exp(0.5 * s) / (1 + exp(s))', [], True),
+                                  ('pow(2.0, s) + 1', [], True), ('log(1 + exp(s))', [], True),
+                                  ('exp(s)', [], False), ('exp(s) * (1 + s * s)', [], False),
+                                  ('exp(-s * s) + 1', [], False), ('1 / (1 + exp(-s))', [], False),
+                                  ('exp(fmin(s, 60.0)) + 1', [], False), ('exp(s) + 1', ['prepare=[l2norm]'], False),
+                                  ('exp(s) + 1', ['prepare=[layernorm]'], False),
+                                  ('exp(s) + 1', ['prepare=[layernorm]', 'shape.head_dim=128'], True),
+                                  ('exp(s)', ['normalize=none'], False)):
         place.write('e.yaml', EXP % weight)
         said = place.attnc('explain', 'e.yaml', *(w for word in words for w in ('--set', word))).stderr
         check(('warning' in said) == warned, '%s, %s: %s' % (weight, words, said or 'no warning'))
-        check(not warned or 'e.yaml:2:%d: warning: ' % (32 + re.search('exp|pow', weight).start()) in said, '%s: another place: %s' % (weight, said))
+        check(not warned or 'e.yaml:2:%d: warning: ' % (32 + re.search('exp|pow', weight).start()) in said,
+              '%s: another place: %s' % (weight, said))
     place.write('e.yaml', EXP % 'exp(s) + 1')
     words = ('check', 'e.yaml', *ALONE, '--lengths', '3')
     done = place.attnc(*words, env=compiler(place, 'mycc', ''))
     check(done.stderr.startswith('e.yaml:2:32: warning: ') and done.stderr.count('\n') == 5, done.stderr)
     check(not place.attnc('check', 'e.yaml', *ALONE, '--lengths', '3', '--quiet').stderr, '--quiet is not')
-    check("in 'exp(s) + 2'" in place.attnc('explain', 'e.yaml', '--set', 'similarity.custom.weight=exp(s) + 2').stderr, 'of a --set')
-    check('warning' in place.attnc('explain', 'soft.yaml', '--set', 'similarity.softmax.modify=s + exp(s)').stderr, 'inside softmax')
+    check("in 'exp(s) + 2'" in place.attnc('explain', 'e.yaml', '--set', 'similarity.custom.weight=exp(s) + 2').stderr,
+          'of a --set')
+    check('warning' in place.attnc('explain', 'soft.yaml', '--set', 'similarity.softmax.modify=s + exp(s)').stderr,
+          'inside softmax')
 
 
 @case
@@ -143,7 +158,8 @@ def explain_answers_first(place):
     place.write('e.yaml', EXP % 'exp(s) * (j <= 5 ? 1.0 : 2.0)')
     said = place.attnc('explain', 'e.yaml').stdout
     titles = re.findall(r'^(\w.*)$', said, re.M)
-    check(titles[1] == 'Algorithm: quadratic' and titles[2:5] == ['Cost', 'Roofline, for one head with n queries and keys', 'Targets'], titles)
+    check(titles[1] == 'Algorithm: quadratic'
+          and titles[2:5] == ['Cost', 'Roofline, for one head with n queries and keys', 'Targets'], titles)
     check('input q' not in said and 'no linear form: exp' in said and '\n  weight: exp(s) * ' in said, said)
     said = place.attnc('explain', 'e.yaml', '--emit', 'graph,loops', *ALONE).stdout
     graph = place.attnc('e.yaml', '--emit', 'graph', '--stdout').stdout
@@ -154,15 +170,20 @@ def explain_answers_first(place):
 @case
 def bound_by_memory(place):
     """What fits the caches is not: 512 rows of 1 KiB do, 65536 do not."""
-    place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\nalgorithm: quadratic\nshape: {head_dim: 64}\n')
+    place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\n'
+                'algorithm: quadratic\nshape: {head_dim: 64}\n')
     said = place.attnc('explain', 'w.yaml', '--lengths', '512,64k', '--target', 'x86-64-v4').stdout
-    check(re.findall(r'^ +(512|65536) .* (compute|memory) *$', said, re.M) == [('512', 'compute'), ('65536', 'memory')], said)
+    check(re.findall(r'^ +(512|65536) .* (compute|memory) *$', said, re.M) == [('512', 'compute'), ('65536', 'memory')],
+          said)
 
 
 # ---------------------------------------------------------------- a machine that shakes
 
-SHAKES = wrapped('static int calls; const struct timespec wait = {0, 20000000}; if (calls++ % 2) nanosleep(&wait, NULL);') + r'''
-case $file in */probe.c) sed -i 's/return best;/{ static int turns; return turns++ % 2 ? best : best \/ 2; }/' "$file" ;; esac
+SHAKES = wrapped('static int calls; const struct timespec wait = {0, 20000000}; '
+                 'if (calls++ % 2) nanosleep(&wait, NULL);') + r'''
+case $file in
+*/probe.c) sed -i 's/return best;/{ static int turns; return turns++ % 2 ? best : best \/ 2; }/' "$file" ;;
+esac
 '''
 
 
@@ -172,7 +193,8 @@ def repeats_that_differ(place):
     environment = compiler(place, 'shakycc', SHAKES)
     words = ['bench', 'soft.yaml', '--lengths', '64', '--threads', '1', '--time', '0.2', '--json=x.json', '--csv=x.csv']
     done = place.attnc(*words, env=environment)
-    check(re.search(r'^ +64 +soft .* ! \d+%', done.stdout, re.M) and '\n! repeats differ by more than 10%' in done.stdout, done.stdout)
+    check(re.search(r'^ +64 +soft .* ! \d+%', done.stdout, re.M)
+          and '\n! repeats differ by more than 10%' in done.stdout, done.stdout)
     check(re.search(r'GFLOP/s at peak in f32 \(! turns differ by \d+%\)', done.stdout), done.stdout)
     check(len(re.findall('^attnc: warning: .* differed by ', done.stderr, re.M)) == 2, done.stderr)
     row = json.loads(place.read('x.json'))['results'][0]
@@ -181,17 +203,20 @@ def repeats_that_differ(place):
     check(row['shaking'] == '1' and float(row['spread']) > 0.1, row)
     check('warning' not in place.attnc(*words, '--quiet', env=environment).stderr, '--quiet is not')
     done = place.attnc('explain', 'soft.yaml', '--machine', '--threads', '1', env=environment)
-    check('! that peak differed by' in done.stdout and 'attnc: warning: the machine' in done.stderr, done.stdout + done.stderr)
+    check('! that peak differed by' in done.stdout and 'attnc: warning: the machine' in done.stderr,
+          done.stdout + done.stderr)
 
 
 @case
 def the_compiler_is_named(place):
     environment = compiler(place, 'mycc', 'case $* in --version) echo "my compiler 1.2"; exit ;; esac')
-    done = place.attnc('bench', 'soft.yaml', '--lengths', '32', '--time', '0', '--quiet', '--json=x.json', '--csv=x.csv', env=environment)
+    done = place.attnc('bench', 'soft.yaml', '--lengths', '32', '--time', '0', '--quiet', '--json=x.json',
+                       '--csv=x.csv', env=environment)
     check('kernels compiled by my compiler 1.2\n' in done.stdout, done.stdout)
     check(json.loads(place.read('x.json'))['results'][0]['compiler'] == 'my compiler 1.2', 'not in JSON')
     check(place.read('x.csv').decode().splitlines()[1].endswith(',my compiler 1.2'), 'not in CSV')
-    check('measured with my compiler 1.2\n' in place.attnc('explain', 'soft.yaml', '--machine', env=environment).stdout, 'explain')
+    check('measured with my compiler 1.2\n' in place.attnc('explain', 'soft.yaml', '--machine', env=environment).stdout,
+          'explain')
 
 
 @case
@@ -206,10 +231,12 @@ def a_compiler_without_path(place):
 
 @case
 def names_in_place_of_files(place):
-    """A spec that comes with attnc goes by its name in every command; a file of that name goes first, a folder does not."""
+    """A spec that comes with attnc goes by its name in every command;
+    a file of that name goes first, a folder does not."""
     spec = os.path.join(ROOT, 'specs', 'softmax.yaml')
     for words in ['explain'], ['--stdout', '--emit', 'graph,loops']:
-        check(place.attnc(*words, 'softmax').stdout == place.attnc(*words, spec).stdout, '%s has other words of it' % words)
+        check(place.attnc(*words, 'softmax').stdout == place.attnc(*words, spec).stdout,
+              '%s has other words of it' % words)
     check(place.attnc('check', 'softmax', *ALONE, '--lengths', '3').stdout.endswith('softmax: ok\n'), 'check')
     place.attnc('bench', 'softmax', 'polynomial_p2', '--lengths', '16', '--time', '0', '--quiet')
     place.arrays(D=64, E=64)
@@ -230,7 +257,8 @@ def names_in_place_of_files(place):
 def a_line_break_in_a_path(place):
     place.write('soft\nx.yaml', SOFTMAX)
     done = place.attnc('soft\nx.yaml', '-MD', '-MF', 'x.d', status=2)
-    check('-MD' in done.stderr and 'line break' in done.stderr and not {'soft.c', 'x.d'} & set(place.files()), done.stderr)
+    check('-MD' in done.stderr and 'line break' in done.stderr and not {'soft.c', 'x.d'} & set(place.files()),
+          done.stderr)
     os.mkdir(place.path('a\nb'))
     place.attnc('soft.yaml', '-MD', '-o', 'a\nb', status=2)
     place.attnc('soft.yaml', '-MD', '-MT', 'a\nb', status=2)
@@ -242,7 +270,8 @@ def a_line_break_in_a_path(place):
 def a_plot_is_svg(place):
     words = ['bench', 'soft.yaml', '--lengths', '16', '--time', '0', '--quiet', '--plot']
     done = place.attnc(*words, 'x.png', status=2)
-    check('--plot' in done.stderr and 'SVG' in done.stderr and 'x.png' in done.stderr and not done.stdout and 'x.png' not in place.files(), done.stderr)
+    check('--plot' in done.stderr and 'SVG' in done.stderr and 'x.png' in done.stderr and not done.stdout
+          and 'x.png' not in place.files(), done.stderr)
     for name in 'x', 'a.b/x', 'x.SVG':
         os.makedirs(place.path('a.b'), exist_ok=True)
         place.attnc(*words, name)
@@ -253,24 +282,30 @@ def a_plot_is_svg(place):
 
 @case
 def a_page_of_help_for_each_command(place):
-    own = {'explain': '--machine --lengths --document --threads --emit', 'run': '--in --out --seed --threads', 'check': '--lengths --heads --seed --threads',
-           'bench': '--lengths --heads --plot --csv', 'tune': '--shape --strategy --db --report', 'list': '', 'show': 'NAME'}
+    own = {'explain': '--machine --lengths --document --threads --emit', 'run': '--in --out --seed --threads',
+           'check': '--lengths --heads --seed --threads', 'bench': '--lengths --heads --plot --csv',
+           'tune': '--shape --strategy --db --report', 'list': '', 'show': 'NAME'}
     pages = {command: place.attnc(command, '--help').stdout for command in own}
     with open(os.path.join(ROOT, 'compiler', 'command', 'command_line.def')) as f:
         rows = re.findall(r'^OPTION\("(\S+?)", "\S*", \w+, (.*?), (?:true|false),', f.read(), re.M)
     check(len(rows) > 30, 'the rows of the table were not found')
     for command, page in pages.items():
-        check(page.startswith('usage: attnc %s [options]' % command) and page == place.attnc(command, 'soft.yaml', '-h').stdout, page)
+        check(page.startswith('usage: attnc %s [options]' % command)
+              and page == place.attnc(command, 'soft.yaml', '-h').stdout, page)
         check(command == 'tune' or max(map(len, page.split('\n'))) <= 80, command + ' --help is wide')
         for word in own[command].split():
             check(word in page, '%s --help does not name %s' % (command, word))
         for option, on in rows:
-            belongs = 'ON(%s)' % command in on or 'ON_ALL' in on or ('ON_SPECS' in on and command not in ('list', 'show'))
-            check(belongs == bool(re.search(r'(?<![\w-])%s(?![\w-])' % option, page)), '%s --help and %s' % (command, option))
+            belongs = 'ON(%s)' % command in on or 'ON_ALL' in on or ('ON_SPECS' in on
+                                                                     and command not in ('list', 'show'))
+            check(belongs == bool(re.search(r'(?<![\w-])%s(?![\w-])' % option, page)),
+                  '%s --help and %s' % (command, option))
 
 
 def run(folder, suite, function):
-    return function(Place(suite, folder, soft=SOFTMAX, poly=POLYNOMIAL, sketch='name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 32}}\nmask: causal\nshape: {head_dim: 8}\n'))
+    return function(Place(suite, folder, soft=SOFTMAX, poly=POLYNOMIAL,
+                          sketch='name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 32}}\n'
+                                 'mask: causal\nshape: {head_dim: 8}\n'))
 
 
 # name: words, what the message has to name

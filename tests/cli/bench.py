@@ -1,4 +1,5 @@
-"""attnc bench and the table of costs of attnc explain: what they say for which options, never how long anything takes."""
+"""attnc bench and the table of costs of attnc explain:
+what they say for which options, never how long anything takes."""
 import csv
 import io
 import json
@@ -15,9 +16,10 @@ from suite import Failure, check
 
 QUICK = ('--time', '0', '--quiet')   # one call of each
 CASES = []
-FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread flops gflops peak_gflops peak_spread '
-          'shaking share_of_peak pairs visited pairs_exact scalar_operations bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected '
-          'workspace_bytes would_take_s compiler').split()
+FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread '
+          'flops gflops peak_gflops peak_spread shaking share_of_peak pairs visited pairs_exact scalar_operations '
+          'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
+          'would_take_s compiler').split()
 
 
 def case(function):
@@ -46,7 +48,8 @@ def a_table(place):
     for words in 'median', 'best', 'spread', 'GFLOP/s', 'of peak', 'of expected', 'bytes', 'workspace', 'x soft':
         check(words in lines[title], 'no column ' + words)
     rows = lines[title + 1:title + 5]
-    check([row.split()[:2] for row in rows] == [['64', 'soft'], ['64', 'poly'], ['100', 'soft'], ['100', 'poly']], '\n'.join(rows))
+    check([row.split()[:2] for row in rows] == [['64', 'soft'], ['64', 'poly'], ['100', 'soft'], ['100', 'poly']],
+          '\n'.join(rows))
     check(len({len(row) for row in rows}) == 1, 'the columns are not aligned:\n' + '\n'.join(rows))
     check(re.search(r'thread.*GFLOP/s at peak in f32.*GB/s of memory', done.stdout), done.stdout)
     check(place.files() == ['poly.yaml', 'soft.yaml'], 'left %s' % place.files())
@@ -55,26 +58,32 @@ def a_table(place):
 @case
 def json_adds_up(place):
     rows = results(place, 'soft.yaml', 'poly.yaml', '--lengths', '64,300', '--threads', '1,2')
-    check([(r['threads'], r['length'], r['spec']) for r in rows] == [(t, n, s) for t in (1, 2) for n in (64, 300) for s in ('soft', 'poly')], str(rows))
+    check([(r['threads'], r['length'], r['spec'])
+           for r in rows] == [(t, n, s) for t in (1, 2) for n in (64, 300) for s in ('soft', 'poly')], str(rows))
     for r in rows:
         n, causal = r['length'], r['spec'] == 'soft'
         pairs = n * (n + 1) // 2 if causal else n * n
         check(set(r) == set(FIELDS) - {'skipped', 'would_take_s', 'spread'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
         check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
-        check(pairs <= r['visited'] <= pairs + 64 * n and (causal or r['visited'] == pairs), '%s pairs visited of %s' % (r['visited'], pairs))
+        check(pairs <= r['visited'] <= pairs + 64 * n and (causal or r['visited'] == pairs),
+              '%s pairs visited of %s' % (r['visited'], pairs))
         check(r['flops'] == pairs * (4 * 8 if causal else 2 * (8 + 4)), '%s FLOPs' % r['flops'])
         check(r['bytes'] == 4 * n * (4 * 8 if causal else 3 * 8 + 2 * 4 - 8), '%s bytes' % r['bytes'])
-        check(near(r['gflops'], r['flops'] / r['best_s'] / 1e9) and near(r['share_of_peak'], r['gflops'] / r['peak_gflops']), 'GFLOP/s: %s' % r)
-        check(near(r['measured_over_expected'], r['best_s'] / r['expected_s']) and near(r['flops_per_byte'], r['flops'] / r['bytes']), 'ratios: %s' % r)
+        check(near(r['gflops'], r['flops'] / r['best_s'] / 1e9)
+              and near(r['share_of_peak'], r['gflops'] / r['peak_gflops']), 'GFLOP/s: %s' % r)
+        check(near(r['measured_over_expected'], r['best_s'] / r['expected_s'])
+              and near(r['flops_per_byte'], r['flops'] / r['bytes']), 'ratios: %s' % r)
         check(r['runs'] == 1 and r['best_s'] == r['median_s'] > 0, 'runs: %s' % r)
         check(r['form'] == 'quadratic' and r['bound'] in ('compute', 'memory') and r['workspace_bytes'] > 0, str(r))
     one, two = rows[0], rows[4]
-    check(two['workspace_bytes'] == 2 * one['workspace_bytes'], 'the workspace of two threads is not that of one, twice')
+    check(two['workspace_bytes'] == 2 * one['workspace_bytes'],
+          'the workspace of two threads is not that of one, twice')
 
 
 @case
 def several_runs(place):
-    rows = json.loads(place.attnc('bench', 'soft.yaml', 'poly.yaml', '--lengths', '32', '--time', '0.05', '--quiet', '--json').stdout)['results']
+    rows = json.loads(place.attnc('bench', 'soft.yaml', 'poly.yaml', '--lengths', '32', '--time', '0.05', '--quiet',
+                                  '--json').stdout)['results']
     check(all(r['runs'] >= 3 and 0 < r['best_s'] <= r['median_s'] and r['spread'] >= 0 for r in rows), str(rows))
 
 
@@ -82,14 +91,16 @@ def several_runs(place):
 def heads_and_batches(place):
     rows = results(place, 'soft.yaml', '--lengths', '40', '--heads', '1,6/2', '--batch', '3')
     check([(r['batch'], r['heads'], r['kv_heads']) for r in rows] == [(3, 1, 1), (3, 6, 2)], str(rows))
-    check(rows[1]['flops'] == 6 * rows[0]['flops'] and rows[1]['bytes'] == 3 * 40 * 4 * 8 * (2 * 6 + 2 * 2), str(rows[1]))
+    check(rows[1]['flops'] == 6 * rows[0]['flops'] and rows[1]['bytes'] == 3 * 40 * 4 * 8 * (2 * 6 + 2 * 2),
+          str(rows[1]))
     table = bench(place, 'soft.yaml', '--lengths', '40', '--heads', '1,6/2').stdout
     check(re.search(r'^ *40 +6/2 +soft', table, re.M), table)
 
 
 @case
 def lengths_double(place):
-    check([r['length'] for r in results(place, 'soft.yaml', '--lengths', '100,16..128,1k..1k,32')] == [16, 32, 64, 100, 128, 1024], 'other lengths')
+    check([r['length'] for r in results(place, 'soft.yaml', '--lengths', '100,16..128,1k..1k,32')] == [
+        16, 32, 64, 100, 128, 1024], 'other lengths')
 
 
 @case
@@ -99,13 +110,15 @@ def every_type_and_parameter(place):
     specs = ['affine.yaml', 'dense.yaml', 'documents.yaml', 'sketch.yaml']
     rows = results(place, *specs, '--lengths', '50,700')
     check([r['spec'] for r in rows] == 2 * ['affine', 'dense', 'documents', 'sketch'], str(rows))
-    check([r['form'] for r in rows if r['spec'] == 'sketch'] == ['quadratic', 'linear'], 'the sketch is not linear where it is long')
+    check([r['form'] for r in rows if r['spec'] == 'sketch'] == ['quadratic', 'linear'],
+          'the sketch is not linear where it is long')
     single = results(place, 'affine.yaml', '--lengths', '50')[0]
     for dtype, size in ('f64', 2), ('bf16', 0.5), ('f16', 0.5):
         row = results(place, 'affine.yaml', '--lengths', '50', '--set', 'dtype=' + dtype)[0]
         check(row['dtype'] == dtype and row['flops'] == single['flops'], str(row))
         params = 4 * 4 * 8 * (2 if dtype == 'f64' else 1)
-        check(row['bytes'] - params == size * (single['bytes'] - 4 * 4 * 8), '%s: %s bytes, of f32 %s' % (dtype, row['bytes'], single['bytes']))
+        check(row['bytes'] - params == size * (single['bytes'] - 4 * 4 * 8),
+              '%s: %s bytes, of f32 %s' % (dtype, row['bytes'], single['bytes']))
 
 
 @case
@@ -114,8 +127,10 @@ def documents(place):
     for length in 1000, 7:
         words = ['--document', str(length)] if length == 7 else []
         top = json.loads(bench(place, 'documents.yaml', '--lengths', '50', '--json', *words).stdout)
-        check(top['document'] == length and top['results'][0]['pairs'] == (2500 if length == 1000 else 7 * 49 + 1), str(top))
-        check('runs of %d positions' % length in bench(place, 'documents.yaml', '--lengths', '50', *words).stdout, 'the table does not say what ids there were')
+        check(top['document'] == length and top['results'][0]['pairs'] == (2500 if length == 1000 else 7 * 49 + 1),
+              str(top))
+        check('runs of %d positions' % length in bench(place, 'documents.yaml', '--lengths', '50', *words).stdout,
+              'the table does not say what ids there were')
 
 
 @case
@@ -132,7 +147,8 @@ def csv_is_the_same(place):
     for row, result in zip(rows[1:], known):
         for name, cell in zip(FIELDS, row):
             value = result.get(name, '')
-            check(cell == value if isinstance(value, str) else near(float(cell), float(value)), '%s: %r, %r' % (name, cell, value))
+            check(cell == value if isinstance(value, str) else near(float(cell), float(value)),
+                  '%s: %r, %r' % (name, cell, value))
 
 
 @case
@@ -142,7 +158,8 @@ def names_that_are_the_same(place):
     rows = list(csv.DictReader(io.StringIO(bench(place, *words, '--csv', '--plot', 'x.svg').stdout, newline='')))
     check({r['spec'] for r in rows} == set(words[:2]), str({r['spec'] for r in rows}))
     check({r['spec'] for r in results(place, *words)} == set(words[:2]), 'JSON has other names')
-    check(words[1] in ''.join(xml.etree.ElementTree.parse(place.path('x.svg')).getroot().itertext()), 'not named in the picture')
+    check(words[1] in ''.join(xml.etree.ElementTree.parse(place.path('x.svg')).getroot().itertext()),
+          'not named in the picture')
 
 
 def svg(place, name):
@@ -159,9 +176,12 @@ def a_picture(place):
     text = ''.join(root.itertext())
     for words in 'soft', 'poly', 'at 256', 'time of one call', 'length: queries and keys', 'prefers-color-scheme: dark':
         check(words in text, 'no %r in the picture' % words)
-    check(len(every('polyline')) == 2 and len(every('circle')) == 8, '%d lines, %d points' % (len(every('polyline')), len(every('circle'))))
-    check('expected' not in text and not [l for l in every('polyline') if 'stroke-dasharray' in l.attrib], 'dashes, but all was measured')
-    check('href' not in place.read('out.svg').decode() and 'url(' not in place.read('out.svg').decode(), 'it needs another file')
+    check(len(every('polyline')) == 2 and len(every('circle')) == 8,
+          '%d lines, %d points' % (len(every('polyline')), len(every('circle'))))
+    check('expected' not in text and not [l for l in every('polyline') if 'stroke-dasharray' in l.attrib],
+          'dashes, but all was measured')
+    check('href' not in place.read('out.svg').decode() and 'url(' not in place.read('out.svg').decode(),
+          'it needs another file')
     width, height = (float(root.attrib[name]) for name in ('width', 'height'))
     for circle in every('circle'):
         check(0 < float(circle.attrib['cx']) < width and 0 < float(circle.attrib['cy']) < height, 'a point outside')
@@ -173,19 +193,23 @@ def a_picture(place):
 @case
 def what_would_take_too_long_is_left_out(place):
     done = bench(place, 'soft.yaml', '--lengths', '256,1M', '--limit', '0.2', '--plot', 'x.svg', '--json=x.json')
-    check(re.search(r'1048576 +soft +left out: a call would take about .* s, more than --limit', done.stdout), done.stdout)
+    check(re.search(r'1048576 +soft +left out: a call would take about .* s, more than --limit', done.stdout),
+          done.stdout)
     first, last = json.loads(place.read('x.json'))['results']
     check('runs' in first and 'skipped' in last and last['would_take_s'] > 0.2 and 'best_s' not in last, str(last))
     root, every = svg(place, 'x.svg')
-    check(len(every('circle')) == 1 and len([l for l in every('polyline') if 'stroke-dasharray' in l.attrib]) == 1, 'no dashes')
+    check(len(every('circle')) == 1 and len([l for l in every('polyline') if 'stroke-dasharray' in l.attrib]) == 1,
+          'no dashes')
     check('at 1M, expected' in ''.join(root.itertext()), 'the picture does not say what was not measured')
-    check(all('skipped' in r for r in results(place, 'soft.yaml', '--lengths', '64,128', '--limit', '0')), '--limit 0 leaves something')
+    check(all('skipped' in r for r in results(place, 'soft.yaml', '--lengths', '64,128', '--limit', '0')),
+          '--limit 0 leaves something')
 
 
 @case
 def what_does_not_fit_is_left_out(place):
     done = bench(place, 'soft.yaml', '--lengths', '16,64M', '--heads', '4096', '--json=x.json')
-    check(re.search(r'67108864 +4096 +soft +left out: its arrays and workspace take [\d.]+ TiB, and .* are free', done.stdout), done.stdout)
+    check(re.search(r'67108864 +4096 +soft +left out: its arrays and workspace take [\d.]+ TiB, and .* are free',
+                    done.stdout), done.stdout)
     rows = json.loads(place.read('x.json'))['results']
     check(rows[0]['flops'] > 0 and 'TiB' in rows[1]['skipped'], str(rows))
 
@@ -193,10 +217,12 @@ def what_does_not_fit_is_left_out(place):
 @case
 def progress(place):
     done = place.attnc('bench', 'soft.yaml', '--lengths', '16,32', '--threads', '1', '--time', '0')
-    lines = [line for line in done.stderr.splitlines() if not line.startswith(('compiling', 'attnc: warning: '))]   # of a machine that is busy
+    lines = [line for line in done.stderr.splitlines()
+             if not line.startswith(('compiling', 'attnc: warning: '))]   # of a machine that is busy
     check(lines == ['attnc: 1/2: length 16, 1 head, 1 thread', 'attnc: 2/2: length 32, 1 head, 1 thread'], done.stderr)
     master, slave = pty.openpty()
-    process = subprocess.Popen([place.suite.attnc, 'bench', 'soft.yaml', '--lengths', '16', '--time', '0'], cwd=place.folder, env=place.environment,
+    process = subprocess.Popen([place.suite.attnc, 'bench', 'soft.yaml', '--lengths', '16', '--time', '0'],
+                               cwd=place.folder, env=place.environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
     out = process.communicate(timeout=120)[0].decode()
@@ -211,9 +237,10 @@ def progress(place):
 def interrupted(place):
     """In the middle of a call that takes long it tells at once what there is, and ends by the signal."""
     for number in signal.SIGINT, signal.SIGTERM:
-        words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1', '--json=x.json', '--csv=x.csv', '--plot=x.svg']
-        process = subprocess.Popen([place.suite.attnc, *words], cwd=place.folder, env=place.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+        words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1',
+                 '--json=x.json', '--csv=x.csv', '--plot=x.svg']
+        process = subprocess.Popen([place.suite.attnc, *words], cwd=place.folder, env=place.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             for line in process.stderr:
                 if '2/2' in line:
@@ -228,10 +255,12 @@ def interrupted(place):
         finally:
             process.kill()
         check(process.returncode == -number, 'exit status %d' % process.returncode)
-        check(re.search(r'^ *64 +soft +quadratic', out, re.M) and '1048576' not in out and 'Interrupted: 2 of 2 points begun' in out, out)
+        check(re.search(r'^ *64 +soft +quadratic', out, re.M) and '1048576' not in out
+              and 'Interrupted: 2 of 2 points begun' in out, out)
         top = json.loads(place.read('x.json'))
         check(top['interrupted'] is True and [r['length'] for r in top['results']] == [64], str(top))
-        check(len(list(csv.reader(io.StringIO(place.read('x.csv').decode())))) == 2 and svg(place, 'x.svg'), 'the files are not what they should be')
+        check(len(list(csv.reader(io.StringIO(place.read('x.csv').decode())))) == 2 and svg(place, 'x.svg'),
+              'the files are not what they should be')
         check(place.files() == ['poly.yaml', 'soft.yaml', 'x.csv', 'x.json', 'x.svg'], 'left %s' % place.files())
 
 
@@ -239,14 +268,16 @@ def interrupted(place):
 def a_spec_that_is_wrong(place):
     place.write('wrong.yaml', WRONG)
     done = bench(place, 'soft.yaml', 'wrong.yaml', '--json=x.json', status=1)
-    check('wrong.yaml:2:13: error' in done.stderr and not done.stdout and 'x.json' not in place.files(), done.stdout + done.stderr)
+    check('wrong.yaml:2:13: error' in done.stderr and not done.stdout and 'x.json' not in place.files(),
+          done.stdout + done.stderr)
 
 
 @case
 def a_machine_that_fails(place):
     with open('/dev/full', 'w') as full:
         bench(place, 'soft.yaml', '--lengths', '16', status=3, stdout=full)
-    bench(place, 'soft.yaml', '--lengths', '16', status=3, env={'ATTNC_CC': '/bin/false', 'XDG_CACHE_HOME': place.path('cache')})
+    bench(place, 'soft.yaml', '--lengths', '16', status=3,
+          env={'ATTNC_CC': '/bin/false', 'XDG_CACHE_HOME': place.path('cache')})
     os.mkdir(place.path('folder'))
     done = bench(place, 'soft.yaml', '--plot', 'folder', status=3)
     check(not done.stdout, 'measured first, then found that the file cannot be written')
@@ -260,7 +291,8 @@ def explain_has_costs(place):
     rows = re.findall(r'^ +(16|4096) +(quadratic|linear)(?: +\S+){6} +(compute|memory)', text, re.M)
     check([row[:2] for row in rows] == [('16', 'quadratic'), ('4096', 'linear')], text)
     check('this machine' not in text and 'expected' not in text, 'it depends on the machine')
-    check(text == place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k', env={'OMP_NUM_THREADS': '7', 'HOME': '/'}).stdout, 'not the same each time')
+    check(text == place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k',
+                              env={'OMP_NUM_THREADS': '7', 'HOME': '/'}).stdout, 'not the same each time')
     text = place.attnc('explain', 'soft.yaml', '--machine', '--lengths', '512', '--threads', '1').stdout
     check(re.search(r'this machine, 1 thread: [\d.]+ GFLOP/s, [\d.]+ GB/s', text), text)
     check(re.search(r'^ +512 +quadratic.* (compute|memory) +[\d.]+ (µs|ms|s)$', text, re.M), text)
@@ -273,7 +305,8 @@ def table_of(place, mask, n):
     row = re.search(r'^ +%d +quadratic +(\S+) +(\S+) +(\S+)%% +(\S+) ' % n, text, re.M)
     check(row, text)
     flops, visited, useful, work = map(float, row.groups())
-    check(abs(flops / (visited * useful / 100 * 256) - 1) < 0.03, 'useful is not what the mask leaves of what is visited: ' + row[0])
+    check(abs(flops / (visited * useful / 100 * 256) - 1) < 0.03,
+          'useful is not what the mask leaves of what is visited: ' + row[0])
     check(work > visited * 256, 'work of less than is visited: ' + row[0])
     return visited, useful, work
 
@@ -281,8 +314,10 @@ def table_of(place, mask, n):
 @case
 def explain_costs_what_is_visited(place):
     n = 8192
-    for mask, most in (('{expr: "j <= i && (i - j < 64 || j % 64 >= 60)"}', n / 32 + 140), ('{window: {left: 128, right: 128, dilation: 5}}', 257 + 64),
-                       ('{expr: "j <= i && (i - j) % 32 == 0"}', n / 64 + 64), ('{expr: "j <= i && j / 256 % 8 == 3"}', n / 16 + 200)):
+    for mask, most in (('{expr: "j <= i && (i - j < 64 || j % 64 >= 60)"}', n / 32 + 140),
+                       ('{window: {left: 128, right: 128, dilation: 5}}', 257 + 64),
+                       ('{expr: "j <= i && (i - j) % 32 == 0"}', n / 64 + 64),
+                       ('{expr: "j <= i && j / 256 % 8 == 3"}', n / 16 + 200)):
         visited, useful, _ = table_of(place, mask, n)
         check(visited <= n * most and useful > 45, '%s: %g visited, %g%% useful' % (mask, visited, useful))
     # nothing repeats itself here: all is visited, and costs so

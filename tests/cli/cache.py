@@ -1,4 +1,5 @@
-"""The folder of compiled kernels: whom attnc trusts with it, what links there may do, how large it grows; and what control characters in names may do."""
+"""The folder of compiled kernels: whom attnc trusts with it, what links there may do, how large it grows; and what
+control characters in names may do."""
 import fcntl
 import glob
 import os
@@ -29,7 +30,8 @@ class Cache:
         self.place, self.base, self.folder = place, place.path('cache'), place.path('cache', 'attnc')
         place.write('bin/mycc', CC % (names[0] if len(names) == 1 else '*', place.path('log')))
         os.chmod(place.path('bin', 'mycc'), 0o755)
-        self.env = {'XDG_CACHE_HOME': self.base, 'ATTNC_CC': 'mycc', 'PATH': place.path('bin') + os.pathsep + os.environ['PATH'], 'TMPDIR': place.path('tmp')}
+        self.env = {'XDG_CACHE_HOME': self.base, 'ATTNC_CC': 'mycc',
+                    'PATH': place.path('bin') + os.pathsep + os.environ['PATH'], 'TMPDIR': place.path('tmp')}
         os.mkdir(place.path('tmp'))
 
     def run(self, *words, **env):
@@ -65,7 +67,8 @@ def cache_that_others_write_is_not_trusted(place):
         for _ in range(2):
             compiled, said = cache.run()
             check(compiled, 'a kernel was loaded from a folder of mode %o' % mode)
-            check(cache.folder in said and 'other users' in said and 'chmod go-w' in said and 'XDG_CACHE_HOME' in said, said)
+            check(cache.folder in said and 'other users' in said and 'chmod go-w' in said and 'XDG_CACHE_HOME' in said,
+                  said)
     check(len(cache.kernels()) == 1, 'it was kept in a folder of mode %o' % mode)
     os.chmod(cache.folder, 0o755)
     check(not cache.run()[0], 'a folder that only others read is none to keep kernels in')
@@ -111,14 +114,16 @@ def cache_follows_no_link(place):
 def failed_source_follows_no_link(place):
     """The folder that a link named failed-NAME leads to keeps what is in it."""
     cache = Cache(place)
-    place.write('bin/mycc', '#!/bin/sh\ncase "$*" in *soft.c*) mkdir -p "$TMPDIR/deep/er"; touch "$TMPDIR/deep/er/left"; exit 1 ;; esac\nexec clang-19 "$@"\n')
+    place.write('bin/mycc', '#!/bin/sh\ncase "$*" in *soft.c*) mkdir -p "$TMPDIR/deep/er"; '
+                'touch "$TMPDIR/deep/er/left"; exit 1 ;; esac\nexec clang-19 "$@"\n')
     place.write('precious/file', 'precious')
     os.makedirs(cache.folder, 0o700)
     os.symlink(place.path('precious'), os.path.join(cache.folder, 'failed-soft'))
     for _ in range(2):                            # the second time in place of a folder
         said = place.attnc(*RUN, env=cache.env, status=3).stderr
         kept = os.path.join(cache.folder, 'failed-soft')
-        check('kept in %s/soft.c' % kept in said and os.path.isfile(kept + '/soft.c') and not os.path.islink(kept), said)
+        check('kept in %s/soft.c' % kept in said and os.path.isfile(kept + '/soft.c') and not os.path.islink(kept),
+              said)
         check(place.read('precious/file') == b'precious', 'what the link led to is gone')
     check(os.listdir(cache.folder) == ['failed-soft'], 'left: %s' % os.listdir(cache.folder))
 
@@ -146,13 +151,16 @@ def cache_has_a_size(place):
     check(cache.run(*heads[2], ATTNC_CACHE_SIZE=limit)[0], 'the third was there')
     left = cache.kernels()
     check(first in left and second not in left and len(left) == 2, 'left: %s' % os.listdir(cache.folder))
-    check(not os.path.exists(cache.folder + '/failed-x') and place.read('cache/attnc/mine.txt') == b'mine', 'left: %s' % os.listdir(cache.folder))
+    check(not os.path.exists(cache.folder + '/failed-x') and place.read('cache/attnc/mine.txt') == b'mine',
+          'left: %s' % os.listdir(cache.folder))
     check(cache.run(*heads[1], ATTNC_CACHE_SIZE='1')[0] and not cache.kernels(), 'more than the size is kept')
-    check(cache.run(*heads[1], ATTNC_CACHE_SIZE='0')[0] and not cache.kernels(), 'something is kept where the size is 0')
+    check(cache.run(*heads[1], ATTNC_CACHE_SIZE='0')[0] and not cache.kernels(),
+          'something is kept where the size is 0')
     for bad in '-1', '1Q', 'M', '12 ', '9999999999G', '5MB':
         check("ATTNC_CACHE_SIZE is '%s'" % bad in cache.run(*heads[1], ATTNC_CACHE_SIZE=bad)[1], bad)
         os.remove(cache.kernels()[0])
-    check('ATTNC_CACHE_SIZE' not in cache.run(*heads[1], ATTNC_CACHE_SIZE='2g')[1] and len(cache.kernels()) == 1, '2g is a size')
+    check('ATTNC_CACHE_SIZE' not in cache.run(*heads[1], ATTNC_CACHE_SIZE='2g')[1] and len(cache.kernels()) == 1,
+          '2g is a size')
 
 
 @case
@@ -177,9 +185,9 @@ def cache_is_trimmed_by_many(place):
     """Processes that take each other's kernels away all have theirs."""
     cache = Cache(place)
     masks = ['{window: {left: %d}}' % k for k in range(3)]
-    many = [subprocess.Popen([place.suite.attnc, *RUN[:-1], 'out%d' % k, '--set', 'mask=' + masks[k % 3]], cwd=place.folder,
-                             env={**place.environment, **cache.env, 'ATTNC_CACHE_SIZE': '1K'}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for k in range(6)]
+    many = [subprocess.Popen([place.suite.attnc, *RUN[:-1], 'out%d' % k, '--set', 'mask=' + masks[k % 3]],
+                             cwd=place.folder, env={**place.environment, **cache.env, 'ATTNC_CACHE_SIZE': '1K'},
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for k in range(6)]
     for process in many:
         said = process.communicate(timeout=120)[1]
         check(process.returncode == 0 and 'error' not in said, said)
@@ -192,7 +200,8 @@ def control_characters_in_names(place):
     name = 'ä\x1b[2J\x9b31m\nx\x7f.yaml'
     place.write(name, SOFTMAX + 'description: "é\\e[31m\\x9b1m\\u202f"\n')
     place.write('bad' + name, 'similarity: softmax\nname: x\n')
-    for words, status in ((('explain', name), 0), (('no' + name,), 1), (('bad' + name,), 1), (('run', name, '--in', 'no' + name, '--out', name), 1),
+    for words, status in ((('explain', name), 0), (('no' + name,), 1), (('bad' + name,), 1),
+                          (('run', name, '--in', 'no' + name, '--out', name), 1),
                           (('explain', 'soft.yaml', '--set', name), (1, 2)), (('tune', '--query', '--db', name), 1)):
         done = place.attnc(*words, status=status)
         said = done.stdout + done.stderr

@@ -1,4 +1,5 @@
-"""What the suite of the command line works with: a folder with specs and arrays, runs of attnc in it, messages held against files."""
+"""What the suite of the command line works with:
+a folder with specs and arrays, runs of attnc in it, messages held against files."""
 import glob
 import os
 import re
@@ -13,17 +14,20 @@ POLYNOMIAL = 'name: poly\nsimilarity: {polynomial: {degree: 4}}\nshape: {head_di
 AFFINE = 'name: affine\nprepare: [{layernorm: {affine: true}}]\nsimilarity: softmax\nshape: {head_dim: 8}\n'
 DENSE = 'name: dense\nsimilarity: {softmax: {bias: dense}}\nshape: {head_dim: 8}\n'
 DOCUMENTS = 'name: documents\nsimilarity: softmax\nmask: document\nshape: {head_dim: 8}\n'
-PACKED = 'name: packed\nsimilarity: {linear: {features: relu}}\nmask: {all: [causal, document]}\nalgorithm: linear\nshape: {head_dim: 8}\n'
+PACKED = ('name: packed\nsimilarity: {linear: {features: relu}}\nmask: {all: [causal, document]}\nalgorithm: linear\n'
+          'shape: {head_dim: 8}\n')
 SKETCH = 'name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 4}}\nmask: causal\nshape: {head_dim: 8}\n'
 WRONG = 'name: wrong\nsimilarity: sofmax\nshape: {head_dim: 8}\n'
 
 
 class Place:
-    """A fresh folder in which a case runs attnc; its environment names no compiler, colour or cache but the suite's own."""
+    """A fresh folder in which a case runs attnc;
+    its environment names no compiler, colour or cache but the suite's own."""
 
     def __init__(self, suite, folder, **files):
         self.suite, self.folder = suite, folder
-        self.environment = {k: v for k, v in os.environ.items() if k not in ('ATTNC_CC', 'CC', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS')}
+        self.environment = {k: v for k, v in os.environ.items()
+                            if k not in ('ATTNC_CC', 'CC', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS')}
         self.environment |= {'XDG_CACHE_HOME': os.path.join(suite.folder, 'cache'), 'LC_ALL': 'C', 'TERM': 'xterm'}
         for name, text in files.items():
             self.write(name + '.yaml', text)
@@ -62,7 +66,8 @@ class Place:
         done = execute([self.suite.attnc, *words], cwd=cwd or self.folder, env=environment, **options)
         wanted = status if isinstance(status, tuple) else (status,)
         check(done.returncode in wanted, 'exit status %d, not %s: attnc %s\n%s' % (
-            done.returncode, ' or '.join(map(str, wanted)), ' '.join(map(str, words)), (done.stderr or '').strip()[:600]))
+            done.returncode, ' or '.join(map(str, wanted)), ' '.join(map(str, words)),
+            (done.stderr or '').strip()[:600]))
         if done.returncode == 0 and done.stderr is not None:
             check(not re.search(r'\berror\b', done.stderr), 'status 0 with an error: ' + done.stderr)
         elif done.stderr is not None:
@@ -72,7 +77,8 @@ class Place:
 
 def temporary_files(*folders):
     """What a broken off write may have left."""
-    return [f for folder in folders for f in glob.glob(folder + '/**', recursive=True) + glob.glob(folder + '/**/.*', recursive=True)
+    return [f for folder in folders
+            for f in glob.glob(folder + '/**', recursive=True) + glob.glob(folder + '/**/.*', recursive=True)
             if os.path.isfile(f) and not re.search(r'\.(c|h|d|npy|yaml|so|graph|loops)$', f)]
 
 

@@ -82,7 +82,8 @@ def depfile_of_several(place):
     os.mkdir(place.path('a b', 'o u t'))
     place.attnc('soft.yaml', 'other file.yaml', '-o', 'o u t', '-MD', '-MF', 'x.d', cwd=place.path('a b'))
     rules = place.read('a b/x.d').decode().splitlines(keepends=True)
-    check([depfile(r) for r in rules] == [({'o u t/soft.c', 'o u t/soft.h'}, ['soft.yaml']), ({'o u t/poly.c', 'o u t/poly.h'}, ['other file.yaml'])], rules)
+    check([depfile(r) for r in rules] == [({'o u t/soft.c', 'o u t/soft.h'}, ['soft.yaml']),
+                                          ({'o u t/poly.c', 'o u t/poly.h'}, ['other file.yaml'])], rules)
     place.write('wrong.yaml', WRONG)
     place.attnc('soft.yaml', 'wrong.yaml', '-MD', '-MF', 'y.d', status=1)
     check('y.d' not in place.files(), 'a depfile although a spec was refused')
@@ -93,15 +94,18 @@ def outputs_are_named(place):
     """--outputs: the files that the same command writes without it, however the spec and the options name them."""
     place.write('a b/one line.yaml', '{similarity: softmax, name: flow, shape: {head_dim: 8}}\n')
     place.write('a b/plain.yaml', SOFTMAX.replace('name: soft\n', ''))
-    for words in (('a b/one line.yaml', 'a b/plain.yaml'), ('a b/plain.yaml', '-o', 'o u t'), ('a b/plain.yaml', '-o', 'o u t/', '--emit', 'c,py,json'),
-                  ('a b/plain.yaml', 'a b/one line.yaml', '--emit', 'h', '-o', '.'), ('a b/plain.yaml', '--set', 'name=other', '-o', place.path('o u t'))):
+    for words in (('a b/one line.yaml', 'a b/plain.yaml'), ('a b/plain.yaml', '-o', 'o u t'),
+                  ('a b/plain.yaml', '-o', 'o u t/', '--emit', 'c,py,json'),
+                  ('a b/plain.yaml', 'a b/one line.yaml', '--emit', 'h', '-o', '.'),
+                  ('a b/plain.yaml', '--set', 'name=other', '-o', place.path('o u t'))):
         os.makedirs(place.path('o u t'), exist_ok=True)
         before = place.files()
         named = place.attnc(*words, '--outputs').stdout.splitlines()
         check(place.files() == before, '--outputs writes %s' % sorted(set(place.files()) - set(before)))
         place.attnc(*words)
         wrote = sorted(os.path.join(place.folder, f) for f in set(place.files()) - set(before))
-        check(sorted(os.path.join(place.folder, n) for n in named) == wrote, '%s named %s and wrote %s' % (words, named, wrote))
+        check(sorted(os.path.join(place.folder, n) for n in named) == wrote,
+              '%s named %s and wrote %s' % (words, named, wrote))
         for file in wrote:
             os.remove(file)
     place.write('wrong.yaml', WRONG)
@@ -121,7 +125,8 @@ def depfile_escapes_as_gcc_does(place):
     gcc = shutil.which('gcc')
     if gcc:
         place.write(name[:-5] + '.c', 'int x;\n')
-        wanted = subprocess.run([gcc, '-MM', '-MQ', 'o u$t/soft.c', name[:-5] + '.c'], cwd=place.folder, capture_output=True, text=True).stdout
+        wanted = subprocess.run([gcc, '-MM', '-MQ', 'o u$t/soft.c', name[:-5] + '.c'], cwd=place.folder,
+                                capture_output=True, text=True).stdout
         check(r'a\ b$$c\#d.c' in wanted and r'o\ u$$t/soft.c' in wanted, 'gcc escapes otherwise: ' + wanted)
 
 
@@ -129,14 +134,16 @@ def depfile_escapes_as_gcc_does(place):
 def depfile_works_in_make(place):
     if not shutil.which('make'):
         raise Skip('there is no make')
-    place.write('Makefile', "soft.c: soft.yaml\n\t'%s' soft.yaml -MD && echo made\n-include soft.d\n" % place.suite.attnc)
+    place.write('Makefile',
+                "soft.c: soft.yaml\n\t'%s' soft.yaml -MD && echo made\n-include soft.d\n" % place.suite.attnc)
     def make():
         return subprocess.run(['make', '-s'], cwd=place.folder, env=place.environment, capture_output=True, text=True)
     first, second = make(), make()
     later = time.time() + 5
     os.utime(place.path('soft.yaml'), (later, later))
     third = make()
-    check('made' in first.stdout and 'made' not in second.stdout and 'made' in third.stdout, str((first, second, third)))
+    check('made' in first.stdout and 'made' not in second.stdout and 'made' in third.stdout,
+          str((first, second, third)))
 
 
 def run(folder, suite, function):

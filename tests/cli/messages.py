@@ -8,7 +8,8 @@ import numpy as np
 from cases import AFFINE, DENSE, DOCUMENTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
-RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')   # quiet: whether the kernel was compiled before does not matter
+# quiet: whether the kernel was compiled before does not matter
+RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')
 
 # name: words, exit status, what the message has to name
 USAGE = {
@@ -60,15 +61,18 @@ USAGE = {
 
 
 def usage(folder, suite, name, words, status, needles):
-    place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='', backward=SOFTMAX + 'emit: [forward, backward]\n')
+    place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='',
+                  backward=SOFTMAX + 'emit: [forward, backward]\n')
     place.arrays()
     os.makedirs(place.path('taken', 'soft.c'))
     before = place.files()
     done = place.attnc(*words, status=status)
     check(not done.stdout, 'a failure writes to standard output: ' + done.stdout[:200])
     says(suite, place, name, words, done, needles)
-    changed = set(place.files()) ^ set(before)   # what could be written before the machine failed, or beside a wrong spec, is whole
-    check(changed <= {'soft.c', 'soft.h', 'taken/soft.h'} and (not changed or done.returncode == 3 or name in ('two_wrong_specs', 'same_name_twice')),
+    # what could be written before the machine failed, or beside a wrong spec, is whole
+    changed = set(place.files()) ^ set(before)
+    check(changed <= {'soft.c', 'soft.h', 'taken/soft.h'}
+          and (not changed or done.returncode == 3 or name in ('two_wrong_specs', 'same_name_twice')),
           'files were written or removed: %s' % sorted(changed))
     check(not temporary_files(folder), 'temporary files: %s' % temporary_files(folder))
 
@@ -106,17 +110,24 @@ ARRAYS = {
     'missing_q': (SOFTMAX, remove('q'), 1, ['in/q.npy']),
     'missing_all': (SOFTMAX, lambda p: [remove(n)(p) for n in 'qkv'], 1, ['q.npy', 'k.npy', 'v.npy']),
     'missing_parameter': (DENSE, lambda p: None, 1, ['in/bias.npy', r'\[2, 5, 5\]']),
-    'missing_parameters': (AFFINE, lambda p: None, 1, ['q_norm.weight', 'q_norm.bias', 'k_norm.weight', 'k_norm.bias', r'\[8\]']),
-    'parameter_of_wrong_shape': (DENSE, array('bias', zeros(2, 5, 4)), 1, ['in/bias.npy', r'\[2, 5, 4\]', r'\[2, 5, 5\]']),
+    'missing_parameters': (AFFINE, lambda p: None, 1,
+                           ['q_norm.weight', 'q_norm.bias', 'k_norm.weight', 'k_norm.bias', r'\[8\]']),
+    'parameter_of_wrong_shape': (DENSE, array('bias', zeros(2, 5, 4)), 1,
+                                 ['in/bias.npy', r'\[2, 5, 4\]', r'\[2, 5, 5\]']),
     'parameter_of_wrong_rank': (DENSE, array('bias', zeros(5, 5)), 1, ['in/bias.npy', r'\[5, 5\]']),
-    'sketch_of_wrong_shape': (SKETCH, lambda p: [array('sketch.g' + n, zeros(*shape))(p) for n, shape in (('1', (8, 4)), ('2', (4, 8)))], 1,
-                              ['in/sketch.g2.npy', r'\[4, 8\]', r'\[8, 4\]']),
+    'sketch_of_wrong_shape': (
+        SKETCH, lambda p: [array('sketch.g' + n, zeros(*shape))(p) for n, shape in (('1', (8, 4)), ('2', (4, 8)))], 1,
+        ['in/sketch.g2.npy', r'\[4, 8\]', r'\[8, 4\]']),
     'missing_ids': (DOCUMENTS, lambda p: None, 1, ['in/document.npy', r'\[1, 5\]']),
-    'ids_of_wrong_shape': (DOCUMENTS, array('document', zeros(1, 4, dtype=np.int32)), 1, ['in/document.npy', r'\[1, 4\]', r'\[1, 5\]']),
-    'ids_of_wrong_rank': (DOCUMENTS, array('document', zeros(5, dtype=np.int32)), 1, ['in/document.npy', r'\[5\]', r'\[1, 5\]']),
+    'ids_of_wrong_shape': (DOCUMENTS, array('document', zeros(1, 4, dtype=np.int32)), 1,
+                           ['in/document.npy', r'\[1, 4\]', r'\[1, 5\]']),
+    'ids_of_wrong_rank': (DOCUMENTS, array('document', zeros(5, dtype=np.int32)), 1,
+                          ['in/document.npy', r'\[5\]', r'\[1, 5\]']),
     'ids_that_are_no_integers': (DOCUMENTS, array('document', zeros(1, 5)), 1, ['in/document.npy', 'f4']),
-    'ids_out_of_range': (DOCUMENTS, array('document', np.array([[1, 2, 3, 2 ** 31, 5]])), 1, ['in/document.npy', 'range|int32|i32']),
-    'ids_that_fall': (PACKED, array('document', np.array([[0, 0, 3, 1, 1]], np.int32)), 1, ['in/document.npy', r'\[0, 3\]', 'from 3 to 1', 'algorithm=quadratic']),
+    'ids_out_of_range': (DOCUMENTS, array('document', np.array([[1, 2, 3, 2 ** 31, 5]])), 1,
+                         ['in/document.npy', 'range|int32|i32']),
+    'ids_that_fall': (PACKED, array('document', np.array([[0, 0, 3, 1, 1]], np.int32)), 1,
+                      ['in/document.npy', r'\[0, 3\]', 'from 3 to 1', 'algorithm=quadratic']),
     'q_rank_3': (SOFTMAX, array('q', zeros(2, 5, 8)), 1, ['in/q.npy', r'\[2, 5, 8\]']),
     'q_rank_0': (SOFTMAX, array('q', np.float32(1)), 1, ['in/q.npy', '4 dimensions']),
     'q_rank_9': (SOFTMAX, array('q', zeros(1, 1, 1, 1, 1, 1, 1, 1, 8)), 1, ['in/q.npy', 'dimensions']),
@@ -130,7 +141,8 @@ ARRAYS = {
     'fewer_heads_than_kv_heads': (SOFTMAX, array('q', zeros(1, 1, 5, 8)), 1, ['in/q.npy', '1', '2']),
     'no_queries': (SOFTMAX, array('q', zeros(1, 2, 0, 8)), 1, ['in/q.npy']),
     'no_keys': (SOFTMAX, lambda p: [array(n, zeros(1, 2, 0, 8))(p) for n in 'kv'], 1, ['in/k.npy', 'in/v.npy']),
-    'fortran_order': (SOFTMAX, array('q', np.asfortranarray(np.ones((1, 2, 5, 8), np.float32))), 1, ['in/q.npy', 'Fortran']),
+    'fortran_order': (SOFTMAX, array('q', np.asfortranarray(np.ones((1, 2, 5, 8), np.float32))), 1,
+                      ['in/q.npy', 'Fortran']),
     'complex_numbers': (SOFTMAX, array('q', zeros(1, 2, 5, 8, dtype=np.complex64)), 1, ['in/q.npy', 'c8']),
     'integers': (SOFTMAX, array('q', zeros(1, 2, 5, 8, dtype=np.int64)), 1, ['in/q.npy', 'i8']),
     'booleans': (SOFTMAX, array('q', zeros(1, 2, 5, 8, dtype=bool)), 1, ['in/q.npy', 'b1']),
@@ -144,15 +156,20 @@ ARRAYS = {
     'header_cut': (SOFTMAX, file('q', npy(GOOD)[:40]), 1, ['in/q.npy']),
     'header_too_long': (SOFTMAX, file('q', b'\x93NUMPY\x02\x00\xff\xff\xff\x7f{'), 1, ['in/q.npy']),
     'header_no_dictionary': (SOFTMAX, file('q', npy('[1, 2, 3]\n', NUMBERS)), 1, ['in/q.npy']),
-    'header_without_shape': (SOFTMAX, file('q', npy("{'descr': '<f4', 'fortran_order': False}\n", NUMBERS)), 1, ['in/q.npy', 'shape']),
+    'header_without_shape': (SOFTMAX, file('q', npy("{'descr': '<f4', 'fortran_order': False}\n", NUMBERS)), 1,
+                             ['in/q.npy', 'shape']),
     'header_negative_shape': (SOFTMAX, file('q', npy(GOOD.replace('(1, 2', '(1, -2'), NUMBERS)), 1, ['in/q.npy']),
-    'header_shape_overflows': (SOFTMAX, file('q', npy(GOOD.replace('(1, 2, 5', '(4294967296, 4294967296, 4294967296'), NUMBERS)), 1, ['in/q.npy']),
-    'header_shape_too_large_to_count': (SOFTMAX, file('q', npy(GOOD.replace('(1', '(99999999999999999999999'), NUMBERS)), 1, ['in/q.npy']),
-    'header_shape_of_a_petabyte': (SOFTMAX, file('q', npy(GOOD.replace('(1', '(4000000000000'), NUMBERS)), 1, ['in/q.npy']),
+    'header_shape_overflows': (SOFTMAX, file('q', npy(GOOD.replace('(1, 2, 5', '(4294967296, 4294967296, 4294967296'),
+                                                      NUMBERS)), 1, ['in/q.npy']),
+    'header_shape_too_large_to_count': (
+        SOFTMAX, file('q', npy(GOOD.replace('(1', '(99999999999999999999999'), NUMBERS)), 1, ['in/q.npy']),
+    'header_shape_of_a_petabyte': (SOFTMAX, file('q', npy(GOOD.replace('(1', '(4000000000000'), NUMBERS)), 1,
+                                   ['in/q.npy']),
     'data_cut': (SOFTMAX, file('q', npy(GOOD, NUMBERS[:-3])), 1, ['in/q.npy', '320', '317']),
     'data_absent': (SOFTMAX, file('k', npy(GOOD)), 1, ['in/k.npy']),
     'data_too_long': (SOFTMAX, file('v', npy(GOOD, NUMBERS + b'!')), 1, ['in/v.npy']),
-    'array_is_a_folder': (SOFTMAX, lambda p: (remove('q')(p), os.mkdir(p.path('in/q.npy'))), (1, 3), ['in/q.npy', 'directory|folder']),
+    'array_is_a_folder': (SOFTMAX, lambda p: (remove('q')(p), os.mkdir(p.path('in/q.npy'))), (1, 3),
+                          ['in/q.npy', 'directory|folder']),
     'many_at_once': (AFFINE, lambda p: (remove('q')(p), array('k', zeros(1, 2, 5, 4))(p), file('v', b'')(p)), 1,
                      ['q.npy', 'k.npy', 'v.npy', 'q_norm.weight', 'k_norm.bias']),
 }
@@ -165,7 +182,8 @@ def bad_array(folder, suite, name, spec, change, status, needles):
     done = place.attnc(*RUN, status=status)
     says(suite, place, name, RUN, done, needles)
     check(not done.stdout, 'a failure writes to standard output')
-    check(not os.path.exists(place.path('out')), 'an --out folder was made: %s' % (place.files('out') if os.path.exists(place.path('out')) else ''))
+    check(not os.path.exists(place.path('out')),
+          'an --out folder was made: %s' % (place.files('out') if os.path.exists(place.path('out')) else ''))
 
 
 # name: --in, --out, what is done first, exit status, what the message has to name
@@ -223,7 +241,8 @@ def no_libclang(folder, suite, name, library):
     words = ('expression.yaml',)
     done = place.attnc(*words, status=3, env=environment)
     says(suite, place, name, words, done, ['libclang', 'ATTNC_LIBCLANG'])
-    check(sorted(f for f in place.files() if f.endswith(('.c', '.h'))) == ['soft.c', 'soft.h'], 'files: %s' % place.files())
+    check(sorted(f for f in place.files() if f.endswith(('.c', '.h'))) == ['soft.c', 'soft.h'],
+          'files: %s' % place.files())
 
 
 def register(suite):

@@ -1,4 +1,5 @@
-"""What a kernel has to answer: inputs on files, definitions.py in wider arithmetic than the kernel's, and what a row may be off by."""
+"""What a kernel has to answer: inputs on files, definitions.py in wider arithmetic than the kernel's,
+and what a row may be off by."""
 import functools
 import importlib.util
 import os
@@ -18,12 +19,14 @@ def over(out, expected, allowed, dtype):
     with np.errstate(invalid='ignore', divide='ignore'):
         off = off_by(out, expected, dtype)
         part = off / allowed
-    return np.where(np.isnan(part), np.where(np.isnan(out) | (off > allowed), np.inf, 0), part)   # 0 / 0: a row of exact zeros
+    # 0 / 0: a row of exact zeros
+    return np.where(np.isnan(part), np.where(np.isnan(out) | (off > allowed), np.inf, 0), part)
 
 
 def exact_definitions(seed=None):
-    """definitions.py once more, with rope's frequencies the doubles nearest to what it says, and wider sines: NumPy's power, sin and cos are off by one in
-    the last place for some arguments, differently on different processors. With a seed every logit is off by half a unit."""
+    """definitions.py once more, with rope's frequencies the doubles nearest to what it says, and wider sines: NumPy's
+    power, sin and cos are off by one in the last place for some arguments, differently on different processors. With a
+    seed every logit is off by half a unit."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
@@ -32,7 +35,8 @@ def exact_definitions(seed=None):
         n, d = x.shape[-2:]
         frequency = (base ** (-np.arange(0, d, 2) / d).astype(np.longdouble)).astype(np.float64)
         angle = ((first + np.arange(n))[:, None] * frequency).astype(np.longdouble)
-        a, b = (slice(0, None, 2), slice(1, None, 2)) if pairs == 'interleaved' else (slice(0, d // 2), slice(d // 2, None))
+        a, b = (slice(0, None, 2), slice(1, None, 2)) if pairs == 'interleaved' else (
+            slice(0, d // 2), slice(d // 2, None))
         y = np.empty_like(x)
         y[..., a] = x[..., a] * np.cos(angle) - x[..., b] * np.sin(angle)
         y[..., b] = x[..., a] * np.sin(angle) + x[..., b] * np.cos(angle)
@@ -56,7 +60,8 @@ NUDGED = [exact_definitions(seed) for seed in range(3)]
 
 
 def attend(module, spec, arrays, number):
-    numbers = (lambda x: x.astype(number)) if isinstance(number, type) else number   # number(x) makes an array of one element a scalar
+    # number(x) makes an array of one element a scalar
+    numbers = (lambda x: x.astype(number)) if isinstance(number, type) else number
     P = {n: numbers(x) if x.dtype.kind == 'f' else x for n, x in arrays.items()}
     q, k, v = (P.pop(n) for n in 'qkv')
     with np.errstate(over='ignore', invalid='ignore'):
@@ -72,7 +77,8 @@ class Answer:
         if self.wide:
             self.expected = attend(EXACT, spec, arrays, np.longdouble)
         check(np.isfinite(self.expected).all(), 'the generator made a case whose answer is not finite')
-        check(self.wide or np.abs(self.expected).max(initial=0) < 1e30, 'the generator made a case that f32 cannot hold')
+        check(self.wide or np.abs(self.expected).max(initial=0) < 1e30,
+              'the generator made a case that f32 cannot hold')
 
     def allowed_error(self, seed):
         P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in self.arrays.items()}
@@ -95,14 +101,15 @@ class Answer:
 
     @functools.cached_property
     def allowed(self):
-        """The mean of allowed_error over its seeds. One of them is the largest of four draws: in a few of a thousand rows these happen to change next to
-        nothing, which says nothing about the row."""
+        """The mean of allowed_error over its seeds. One of them is the largest of four draws: in a few of a thousand
+        rows these happen to change next to nothing, which says nothing about the row."""
         return np.mean([self.one] + [self.allowed_error(seed) for seed in range(1, SEEDS)], 0)
 
     @functools.cached_property
     def own(self):
         """The definitions in the kernel's own arithmetic, where every step rounds."""
-        return np.asarray(attend(EXACT, self.spec, self.arrays, functools.partial(Plain, dtype=np.float64 if self.wide else np.float32)))
+        return np.asarray(attend(EXACT, self.spec, self.arrays,
+                                 functools.partial(Plain, dtype=np.float64 if self.wide else np.float32)))
 
     @functools.cached_property
     def wider(self):
@@ -110,8 +117,8 @@ class Answer:
         return max(1.0, 2 * float(over(self.own, self.expected, self.allowed, 'f64').max(initial=0)))
 
     def judge(self, out, times=1, beside=0.0):
-        """'' when every row is within `times` what is allowed and `beside`, or else where it is worst; the largest error, as a part of that before it was
-        made wider; by how much it was."""
+        """'' when every row is within `times` what is allowed and `beside`, or else where it is worst; the largest
+        error, as a part of that before it was made wider; by how much it was."""
         part = over(out, self.expected, times * self.one + beside, self.spec['dtype'])
         if (part <= 1).all():
             return '', part.max(initial=0), 1.0
@@ -123,7 +130,8 @@ class Answer:
             return '', part.max(), self.wider
         at = np.unravel_index(np.argmax(wide), wide.shape)
         return 'out[%s] is %.9g, not %.9g: off by %.3g times what is allowed; %d of %d rows are off' % (
-            ','.join(map(str, at)), out[at], self.expected[at], wide[at], (wide > 1).any(-1).sum(), wide[..., 0].size), part.max(), self.wider
+            ','.join(map(str, at)), out[at], self.expected[at], wide[at], (wide > 1).any(-1).sum(),
+            wide[..., 0].size), part.max(), self.wider
 
 
 def draw(spec, folder, sizes, seed, order='sorted'):

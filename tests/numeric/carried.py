@@ -1,5 +1,5 @@
-"""The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare meet in some kernel,
-and every kernel runs over the edges of its blocks, with grouped heads and with n_q other than n_k."""
+"""The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare meet in
+some kernel, and every kernel runs over the edges of its blocks, with grouped heads and with n_q other than n_k."""
 import itertools
 
 from cover import cover
@@ -7,9 +7,11 @@ from cover import cover
 COEFFICIENTS = [1.0, 0.25, 0.125, 0.03125, 0.0625]
 # A name is one choice; where it lists several similarities the kernels that use it take them in turn.
 WEIGHTS = {
-    'polynomial': [{'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 4.0}}, {'polynomial': {'degree': 4, 'alpha': 2, 'beta': 2.5}},
+    'polynomial': [{'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 4.0}},
+                   {'polynomial': {'degree': 4, 'alpha': 2, 'beta': 2.5}},
                    {'polynomial': {'degree': 2}}],
-    'polynomial_high': [{'polynomial': {'degree': 8, 'alpha': 2, 'beta': 2.5}}, {'polynomial': {'degree': 6, 'alpha': 2, 'beta': -2}}],
+    'polynomial_high': [{'polynomial': {'degree': 8, 'alpha': 2, 'beta': 2.5}},
+                        {'polynomial': {'degree': 6, 'alpha': 2, 'beta': -2}}],
     'square': [{'polynomial_square': {'degree': m, 'coefficients': COEFFICIENTS[:m + 1]}} for m in (2, 3, 1, 4)],
     'square_param': [{'polynomial_square': {'degree': m, 'coefficients': 'param'}} for m in (2, 1)],
     'elu_plus_one': [{'linear': {'features': 'elu_plus_one'}}],
@@ -21,11 +23,14 @@ WEIGHTS = {
     'favor_relu': [{'linear': {'features': {'favor_relu': {'count': m}}}} for m in (16, 64, 24)],
     'hedgehog': [{'linear': {'features': 'hedgehog'}}],
 }
-MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 4, 'square_param': 8}   # features grow with its powers
-PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}               # local: exact inside blocks
+# features grow with its powers
+MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 4, 'square_param': 8}
+# local: exact inside blocks
+PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}
 NORMALIZE = {'sum': 'sum', 'plus_half': {'sum_plus': 0.5}, 'unnormalized': 'none'}
 SIZES = {'8x24': (8, 24), '16': (16, None), '24x40': (24, 40)}
-PREPARE = {'nothing': [], 'layernorm': ['layernorm'], 'l2norm_scale': [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 1.5}}]}
+PREPARE = {'nothing': [], 'layernorm': ['layernorm'],
+           'l2norm_scale': [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 1.5}}]}
 CHOSEN = list(PREPARE)
 PREPARE['short'] = [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 0.5}}]
 COMMON = {'dtype': ['f32', 'f64', 'half'], 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
@@ -36,7 +41,9 @@ def spec_of(row, similarity, head_dim):
     head, value = SIZES[row['sizes']]
     dtype = next(HALVES) if row['dtype'] == 'half' else row['dtype']
     spec = {'similarity': similarity, 'dtype': dtype, 'algorithm': 'linear', 'prepare': PREPARE[row['prepare']],
-            'normalize': NORMALIZE[row['normalize']], 'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}), **EVERY_PLACE[row['place']]}
+            'normalize': NORMALIZE[row['normalize']],
+            'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}),
+            **EVERY_PLACE[row['place']]}
     if spec['dtype'] == 'f64' and row['block'] == '256':
         spec['block'] = 100           # the definitions in 80 bits are slow
     elif row['block'] != 'auto':
@@ -46,31 +53,41 @@ def spec_of(row, similarity, head_dim):
 
 def weights():
     turn = {}
-    for row in cover({'weight': list(WEIGHTS), 'place': ['causal', 'none'], 'block': ['16', '100', 'auto'], **COMMON}, seed=3):
+    for row in cover({'weight': list(WEIGHTS), 'place': ['causal', 'none'], 'block': ['16', '100', 'auto'], **COMMON},
+                     seed=3):
         weight = row['weight']
         if weight.startswith('polynomial'):
-            row['prepare'] = 'short'   # s + alpha stays away from 0: the features of high powers cancel where a weight nearly vanishes
+            # s + alpha stays away from 0: the features of high powers cancel where a weight nearly vanishes
+            row['prepare'] = 'short'
         if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
-            row['block'] = '100'       # its coefficients are drawn: all weights of a short row may nearly vanish, and their features cancel
+            # its coefficients are drawn: all weights of a short row may nearly vanish, and their features cancel
+            row['block'] = '100'
         turn[weight] = turn.get(weight, -1) + 1
         similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
-        yield '-'.join(row[key] for key in ('weight', 'place', 'block', *COMMON)), spec_of(row, similarity, MOST_HEAD_DIM.get(weight, 64))
+        yield '-'.join(row[key] for key in ('weight', 'place', 'block', *COMMON)), spec_of(
+            row, similarity, MOST_HEAD_DIM.get(weight, 64))
 
 
-# Nets take the compiler and the definitions long, so these are chosen; beside q and k they differ from the others in their maps alone.
-LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b, 'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
-           for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'), ('8', '8', 'none', '16', 'f32'))]
+# Nets take the compiler and the definitions long, so these are chosen;
+# beside q and k they differ from the others in their maps alone.
+LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b,
+            'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
+           for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'),
+                                         ('8', '8', 'none', '16', 'f32'))]
 
 
 def sketches():
-    rows = cover({'degree': ['2', '4', '8', '16'], 'r': ['8', '24', '32', '64'], 'place': list(PLACES), 'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
+    rows = cover({'degree': ['2', '4', '8', '16'], 'r': ['8', '24', '32', '64'], 'place': list(PLACES),
+                  'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
     for row in [{**row, 'map': 'random'} for row in rows] + LEARNED:
         if row['place'] == 'local' and row['block'] == 'auto':
             row['block'] = '16'       # a number is needed
         if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
             row['prepare'] = 'layernorm'   # their weights would span more than f32 holds
-        options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | ({'local': 'exact'} if row['place'] == 'local' else {})
-        yield 'polysketch_%s_r%s_%s-%s' % (row['degree'], row['r'], row['map'], '-'.join(row[key] for key in ('place', 'block', *COMMON))), spec_of(
+        options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | (
+            {'local': 'exact'} if row['place'] == 'local' else {})
+        yield 'polysketch_%s_r%s_%s-%s' % (row['degree'], row['r'], row['map'],
+                                           '-'.join(row[key] for key in ('place', 'block', *COMMON))), spec_of(
             row, {'polysketch': options}, 64)
 
 
@@ -91,23 +108,29 @@ DECAYS = {
 
 
 def decays():
-    rows = cover({'weight': list(DECAYS), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=5)
+    rows = cover({'weight': list(DECAYS), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'],
+                  'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=5)
     for row in rows:
         weight, signed = DECAYS[row['weight']]
         if signed:
             row['normalize'] = 'unnormalized'
         row |= {'place': 'causal', 'prepare': 'nothing'}
-        yield 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, {'custom': {'weight': weight}}, 8)
+        yield 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes')), spec_of(
+            row, {'custom': {'weight': weight}}, 8)
 
 
 # Masks under which the last key of a query is the last of a prefix, or that or its own.
-PREFIXES = {
-    'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}}, 'prefix': {'mask': {'prefix': {'length': 37}}},
-    'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}}, 'long': {'mask': {'prefix': {'length': 1000}}},
-    'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}}, 'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
+PREFIXES = {'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}},
+            'prefix': {'mask': {'prefix': {'length': 37}}},
+            'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}},
+            'long': {'mask': {'prefix': {'length': 1000}}},
+            'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
+            'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
 # Windows of blocks, under which the state is of the last few chunks.
-BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}}, 'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
-          'far_ahead': {'block_window': {'left': 4, 'right': 2}}, 'narrower': {'all': [{'block_window': {'left': 3, 'right': 9}}, 'causal', {'block_window': {'left': 1}}]}}
+BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}},
+          'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
+          'far_ahead': {'block_window': {'left': 4, 'right': 2}},
+          'narrower': {'all': [{'block_window': {'left': 3, 'right': 9}}, 'causal', {'block_window': {'left': 1}}]}}
 
 
 def of_blocks(mask, length):
@@ -115,40 +138,50 @@ def of_blocks(mask, length):
         return [of_blocks(part, length) for part in mask]
     if not isinstance(mask, dict):
         return mask
-    return {key: {'block': length} | value if key == 'block_window' else of_blocks(value, length) for key, value in mask.items()}
+    return {key: {'block': length} | value if key == 'block_window' else of_blocks(value, length)
+            for key, value in mask.items()}
 
 
 EVERY_PLACE = PLACES | PREFIXES | {name: {} for name in BLOCKS}
-UNDER_PREFIXES = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch': {'degree': 4, 'sketch': 8}}, 'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
-                  'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'hedgehog': {'linear': {'features': 'hedgehog'}},
+UNDER_PREFIXES = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch': {'degree': 4, 'sketch': 8}},
+                  'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
+                  'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}},
+                  'hedgehog': {'linear': {'features': 'hedgehog'}},
                   'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -5 - h), i - j)'}}}
 
 
 def prefixes():
-    rows = cover({'weight': list(UNDER_PREFIXES), 'place': list(PREFIXES), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'],
-                  'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
+    rows = cover({'weight': list(UNDER_PREFIXES), 'place': list(PREFIXES), 'block': ['16', '100', 'auto'],
+                  'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
     for row in rows:
         if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
             row['weight'] = 'polynomial'   # it may grow there
         row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
-        yield 'prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, UNDER_PREFIXES[row['weight']], 8)
+        yield ('prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
+               spec_of(row, UNDER_PREFIXES[row['weight']], 8))
 
 
 def blocks():
-    rows = cover({'weight': ['polynomial', 'sketch', 'local', 'favor_positive', 'elu_plus_one'], 'place': list(BLOCKS), 'block': ['16', '36'], 'dtype': COMMON['dtype'],
+    rows = cover({'weight': ['polynomial', 'sketch', 'local', 'favor_positive', 'elu_plus_one'],
+                  'place': list(BLOCKS), 'block': ['16', '36'], 'dtype': COMMON['dtype'],
                   'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=7)
     for row in rows:
         row['prepare'] = 'layernorm' if row['weight'] in ('sketch', 'local') else 'nothing'
-        weight = {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}} if row['weight'] == 'local' else UNDER_PREFIXES[row['weight']]
+        weight = ({'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}
+                  if row['weight'] == 'local' else UNDER_PREFIXES[row['weight']])
         spec = spec_of(row, weight, 8) | {'mask': of_blocks(BLOCKS[row['place']], int(row['block']))}
-        yield 'blocks-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')), spec
+        yield ('blocks-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
+               spec)
 
 
 def shapes(spec, turn):
-    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; which heads and threads go with which lengths changes with `turn`."""
+    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; which heads and threads go with
+    which lengths changes with `turn`."""
     b = spec.get('block', 64)
-    few = (b // 2, b // 2) if 'poly' in str(spec['similarity']) else (2, 2)   # in short rows all weights may nearly vanish, and their features cancel
-    lengths = [few, (b - 1, b - 1), (b, b), (b + 1, b + 1), (3 * b + 7, 3 * b + 7), (b + 3, 2 * b + 5), (2 * b + 5, b + 3)]
+    # in short rows all weights may nearly vanish, and their features cancel
+    few = (b // 2, b // 2) if 'poly' in str(spec['similarity']) else (2, 2)
+    lengths = [few, (b - 1, b - 1), (b, b), (b + 1, b + 1), (3 * b + 7, 3 * b + 7),
+               (b + 3, 2 * b + 5), (2 * b + 5, b + 3)]
     groups, threads = [(1, 1), (2, 2), (2, 1), (4, 2), (4, 1)], [1, 2, 3, 7]
     for at, length in enumerate(lengths):
         group, batch = groups[(turn + at) % len(groups)], 1 + (turn + at) % 2
@@ -162,18 +195,24 @@ def cases():
     for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes(), *blocks()]):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
     for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query far from most keys
-        spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}}, 'mask': 'causal', 'normalize': 'none',
+        spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}},
+                'mask': 'causal', 'normalize': 'none',
                 'dtype': 'f64' if turn == 3 else 'f32', 'algorithm': 'quadratic', 'shape': {'head_dim': 16}}
-        yield 'far-' + weight, spec, [((1500, 1500), (1, 1), 1, 2), ((97, 700), (4, 2), 1, 1), ((300, 97), (2, 1), 1, 3)]
+        yield 'far-' + weight, spec, [((1500, 1500), (1, 1), 1, 2), ((97, 700), (4, 2), 1, 1),
+                                      ((300, 97), (2, 1), 1, 3)]
 
 
 # Whatever drifts from chunk to chunk shows in the rows of a long sequence, which the definitions can give one by one.
-LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * pow(1 - pow(2, -20), i - j)', 'rate': '(1 + s) * (1 + s) * exp(-0.0007 * (i - j))'}
+LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * pow(1 - pow(2, -20), i - j)',
+        'rate': '(1 + s) * (1 + s) * exp(-0.0007 * (i - j))'}
 
 
 def long_cases():
     """(name, spec, n)"""
     for turn, (name, weight) in enumerate(LONG.items()):
-        for dtype in ['f32', 'f64'] if turn else ['f32']:   # sums of either sign drift in f64, which keeps no rest of them
-            yield 'long-%s-%s' % (name, dtype), {'name': 'long%d%s' % (turn, dtype), 'similarity': {'custom': {'weight': weight}}, 'mask': 'causal', 'dtype': dtype,
-                                                 'normalize': 'none' if turn == 0 else 'sum', 'algorithm': 'linear', 'shape': {'head_dim': 8}}, 200000
+        # sums of either sign drift in f64, which keeps no rest of them
+        for dtype in ['f32', 'f64'] if turn else ['f32']:
+            yield 'long-%s-%s' % (name, dtype), {'name': 'long%d%s' % (turn, dtype),
+                                                 'similarity': {'custom': {'weight': weight}}, 'mask': 'causal',
+                                                 'dtype': dtype, 'normalize': 'none' if turn == 0 else 'sum',
+                                                 'algorithm': 'linear', 'shape': {'head_dim': 8}}, 200000

@@ -1,4 +1,5 @@
-"""Pairwise cover: few rows in which every two choices of different factors meet at least once. Greedy, with a fixed seed."""
+"""Pairwise cover: few rows in which every two choices of different factors meet at least once.
+Greedy, with a fixed seed."""
 import itertools
 import random
 
@@ -41,7 +42,8 @@ def extend(rows, factors, each, seed=2, tries=60):
     with a new choice, and of two new choices, is met somewhere."""
     rng = random.Random(seed)
     old = {name: sorted({row[name] for row in rows}) for name in rows[0]}
-    missing = all_pairs(factors) | {pair for pair in all_pairs({**old, **factors}) if (pair[0] in old) != (pair[2] in old)}
+    missing = all_pairs(factors) | {pair for pair in all_pairs({**old, **factors})
+                                    if (pair[0] in old) != (pair[2] in old)}
     result = [[] for _ in rows]
 
     def add(at):

@@ -29,19 +29,22 @@ class Strides(ctypes.Structure):
 
 
 class Problem(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [(n, Strides) for n in ('q', 'k', 'v', 'out')] + [
+    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [
+        (n, Strides) for n in ('q', 'k', 'v', 'out')] + [
         ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 64)]
 
 
 class Param(ctypes.Structure):
-    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int), ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
+    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
+                ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
                 ('random', ctypes.c_int)]
 
 
 class Description(ctypes.Structure):
-    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int), ('head_dim', ctypes.c_int64), ('value_dim', ctypes.c_int64),
+    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int),
+                ('head_dim', ctypes.c_int64), ('value_dim', ctypes.c_int64),
                 ('params', ctypes.c_int), ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t)] + [
-                    (n, ctypes.c_void_p) for n in ('params_size', 'params_init', 'workspace', 'forward')]
+        (n, ctypes.c_void_p) for n in ('params_size', 'params_init', 'workspace', 'forward')]
 
 
 class Kernel:
@@ -65,7 +68,8 @@ class Kernel:
         keep = []
         for n in range(self.about.params):
             param = self.about.param[n]
-            keep.append(np.ascontiguousarray(P[param.name.decode()], {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
+            keep.append(np.ascontiguousarray(P[param.name.decode()],
+                                             {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
             ctypes.c_void_p.from_buffer(params, param.offset).value = keep[-1].ctypes.data
         out = self.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.dtype))
         error = self.forward(ctypes.byref(problem), params if self.about.params else None,
@@ -86,8 +90,8 @@ class Kernel:
 
 def inputs(spec, H, G, n_q, n_k, B, seed, folder):
     definitions.make_inputs(spec, folder, H, G, n_q, n_k, B, seed)
-    P = {n: (rounded(x, spec['dtype']) if n in 'qkv' and spec['dtype'] in HALVES else x).astype(np.float64) if x.dtype.kind == 'f' else x
-         for n, x in definitions.read_dir(folder).items()}
+    P = {n: (rounded(x, spec['dtype']) if n in 'qkv' and spec['dtype'] in HALVES else x).astype(np.float64)
+         if x.dtype.kind == 'f' else x for n, x in definitions.read_dir(folder).items()}
     return P, P.pop('q'), P.pop('k'), P.pop('v')
 
 
@@ -95,7 +99,8 @@ def compiled(suite, path, folder, target):
     """The kernel of a spec as a user has it."""
     name = os.path.basename(path)[:-5]
     for line in [suite.attnc, path, '-o', folder, '--target', target], [
-            'cc', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c', *runtime_sources(), '-lm']:
+            'cc', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
+            *runtime_sources(), '-lm']:
         done = execute(line, cwd=folder, timeout=600)
         check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
     return Kernel(os.path.join(folder, 'kernel.so'), name)

@@ -1,8 +1,9 @@
-"""Random specs: every key of the language, with every option, and what is asked of the kernel beside: its targets, how it is
-compiled, the arrays it is run on.
+"""Random specs: every key of the language, with every option, and what is asked of the kernel beside: its targets, how
+it is compiled, the arrays it is run on.
 
-A draw is a dict: `spec` as YAML holds it, and the rest, which shrink.py makes smaller too. `numbers`: the kernel is run, so
-weights are smooth functions of q and k, no float overflows, and no sum of weights is near 0 by more than chance.
+A draw is a dict: `spec` as YAML holds it, and the rest, which shrink.py makes smaller too. `numbers`: the kernel is
+run, so weights are smooth functions of q and k, no float overflows, and no sum of weights is near 0 by more than
+chance.
 """
 import random
 import re
@@ -11,15 +12,15 @@ import string
 from random_text import anything, mask, pick, smooth, truth, weight, whole
 
 TARGETS = ['x86-64-v4', 'x86-64-v3', 'x86-64-v2', 'aarch64', 'generic']
-# Words that mean something in C, in its library, to linkers or in emitted code; attnc may refuse some of them, but not emit
-# what does not compile.
-NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features alloca
-endian sched pthread unistd immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc floor pow abs div
-printf q k v out i j h n s o call part params problem row rows tile tiles chunk lane load store splat pick vec mask ints wide
-meet least most probe kernel forward workspace threads state size_t int32_t uint64_t float16 half bool true false restrict_
-asm typeof linux unix i386 NULL NAN INFINITY EOF M_PI I FLT_MAX INLINE APART UNROLL TARGET_v4 class new template this operator
-namespace t_1 a_0 a0 x1 _a _1 x__y __x _Bool int void return attn_problem attn_kernel attn_alloc generic native v3 any all none
-numpy sum max'''.split()
+# Words that mean something in C, in its library, to linkers or in emitted code; attnc may refuse some of them, but not
+# emit what does not compile.
+NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features
+alloca endian sched pthread unistd immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc
+floor pow abs div printf q k v out i j h n s o call part params problem row rows tile tiles chunk lane load store
+splat pick vec mask ints wide meet least most probe kernel forward workspace threads state size_t int32_t uint64_t
+float16 half bool true false restrict_ asm typeof linux unix i386 NULL NAN INFINITY EOF M_PI I FLT_MAX INLINE APART
+UNROLL TARGET_v4 class new template this operator namespace t_1 a_0 a0 x1 _a _1 x__y __x _Bool int void return
+attn_problem attn_kernel attn_alloc generic native v3 any all none numpy sum max'''.split()
 DESCRIPTIONS = ['a */ b', 'two\nlines /* \\', '"quoted" \\ %s %d ??/', 'é ≤ ∞', "it's # so: yes", '\\']
 
 
@@ -66,7 +67,8 @@ def features(rng, numbers):
 
 
 def softmax(rng, numbers, positions):
-    options = some(rng, 0.3, scale=lambda: real(rng, numbers, 0.3, 0.05, 1, -0.2), cap=lambda: real(rng, numbers, 2.0, 30, 5.5))
+    options = some(rng, 0.3, scale=lambda: real(rng, numbers, 0.3, 0.05, 1, -0.2),
+                   cap=lambda: real(rng, numbers, 2.0, 30, 5.5))
     if positions: options |= some(rng, 0.35, bias=lambda: pick(rng, 'none', 'alibi', 'dense'))
     text = smooth(rng, rng.randrange(1, 4)) if numbers else anything(rng, rng.randrange(1, 5))
     compatibility = pick(rng, 'dot', 'multiplicative', {'additive': {'hidden': size(rng)}})
@@ -101,9 +103,12 @@ def similarity(rng, numbers, positions):
 
 def knobs(rng):
     """One entry of a schedule."""
-    return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]), tile_k=lambda: rng.choice([1, 7, 16, 20, 33, 64, 300]),
-                rows=lambda: rng.randrange(1, 17), vectors=lambda: rng.randrange(1, 9), unroll=lambda: rng.randrange(1, 9),
-                chunk=lambda: rng.choice([1, 7, 16, 40, 65, 1000]), crossover=lambda: rng.choice([1, 20, 60, 2147483647]),
+    return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]),
+                tile_k=lambda: rng.choice([1, 7, 16, 20, 33, 64, 300]),
+                rows=lambda: rng.randrange(1, 17), vectors=lambda: rng.randrange(1, 9),
+                unroll=lambda: rng.randrange(1, 9),
+                chunk=lambda: rng.choice([1, 7, 16, 40, 65, 1000]),
+                crossover=lambda: rng.choice([1, 20, 60, 2147483647]),
                 together=lambda: rng.randrange(3), part=lambda: rng.choice([16, 32, 64]))
 
 
@@ -111,7 +116,8 @@ def masks(rng, numbers):
     """A mask; where nothing is computed with its expressions, they are of any kind."""
     if numbers or rng.random() < 0.6: return mask(rng, rng.randrange(4))
     text = re.sub(r'\bs\b', 'i', whole(rng, rng.randrange(5))) if rng.random() < 0.3 else truth(rng, rng.randrange(5))
-    drawn = {'block': rng.randrange(1, 40), 'count': rng.randrange(1, 9), 'causal': rng.random() < 0.5, 'seed': rng.randrange(2 ** 64)}
+    drawn = {'block': rng.randrange(1, 40), 'count': rng.randrange(1, 9), 'causal': rng.random() < 0.5,
+             'seed': rng.randrange(2 ** 64)}
     made = {'expr': text}
     return rng.choice([made, {'any': [made, 'causal']}, {'all': ['causal', made]}, {'not': made}, {'random': drawn}])
 
@@ -120,7 +126,8 @@ def name_of(rng):
     if rng.random() < 0.8: return 'spec'
     if rng.random() < 0.8: return rng.choice(NAMES)
     letters = string.ascii_letters + '_'
-    return rng.choice(letters) + ''.join(rng.choice(letters + string.digits) for _ in range(rng.choice([0, 1, 5, 40, 99])))
+    return rng.choice(letters) + ''.join(rng.choice(letters + string.digits)
+                                         for _ in range(rng.choice([0, 1, 5, 40, 99])))
 
 
 def draw_spec(rng, numbers):
@@ -133,7 +140,8 @@ def draw_spec(rng, numbers):
     if 'exact' in str(spec['similarity']) or rng.random() < 0.2: spec['block'] = rng.choice([1, 7, 16, 20, 50, 64, 256])
     elif rng.random() < 0.05: spec['block'] = 'auto'
     if not project and rng.random() < 0.8: spec['mask'] = 'causal' if rng.random() < 0.3 else masks(rng, numbers)
-    spec |= some(rng, 0.4, normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': real(rng, numbers, 1, 0.5, 0, 3)}]))
+    spec |= some(rng, 0.4,
+                 normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': real(rng, numbers, 1, 0.5, 0, 3)}]))
     if project: spec['project'] = {'linformer': {'size': size(rng)}}
     spec['shape'] = {'head_dim': head} | some(rng, 0.6, value_dim=lambda: size(rng))
     spec |= some(rng, 0.6, dtype=lambda: rng.choice(['f32', 'f64', 'bf16', 'f16']))
@@ -152,7 +160,9 @@ def draw(seed, number, numbers):
     kv_heads, n_k = rng.choice([1, 1, 2, 3]), length()
     return {'spec': spec, 'targets': rng.sample(TARGETS, rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [],
             'standalone': rng.random() < 0.1,
-            'optimize': '-fsyntax-only' if numbers else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
-            'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads, 'n_q': n_k if rng.random() < 0.6 else length(),
+            'optimize': '-fsyntax-only' if numbers
+            else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
+            'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads,
+            'n_q': n_k if rng.random() < 0.6 else length(),
             'n_k': n_k, 'batch': rng.choice([1, 1, 2]), 'threads': rng.randrange(1, 5), 'seed': number,
             'ids': rng.choice(['sorted', 'rising', 'many'])}

@@ -1,5 +1,5 @@
-"""Random expressions and masks: of positions, exact in any order of computing them; of s, smooth and bounded, so that numbers
-can be compared; and of any kind."""
+"""Random expressions and masks: of positions, exact in any order of computing them; of s, smooth and bounded, so that
+numbers can be compared; and of any kind."""
 import re
 
 
@@ -52,7 +52,8 @@ def truth(rng, depth):
     if kind < 3: return '%s %s %s' % (integer(rng, depth - 1), compare, integer(rng, depth - 1))
     if kind == 3: return 'j %s i + %s' % (compare, constant(rng))
     if kind == 4: return '%s(i - j) %s %s' % (pick(rng, 'fabs', ''), compare, constant(rng))
-    if kind == 5: return '%s %s %s' % (real(rng, depth - 1), pick(rng, '<', '<=', '>', '>='), pick(rng, real, integer)(rng, depth - 1))
+    if kind == 5: return '%s %s %s' % (real(rng, depth - 1), pick(rng, '<', '<=', '>', '>='),
+                                       pick(rng, real, integer)(rng, depth - 1))
     if kind == 6: return '!(%s)' % truth(rng, depth - 1)
     if kind == 7: return '(%s) == (%s)' % (truth(rng, depth - 1), truth(rng, depth - 1))
     if kind == 8: return '(%s ? %s : %s)' % (truth(rng, depth - 1), truth(rng, depth - 1), truth(rng, depth - 1))
@@ -62,7 +63,8 @@ def truth(rng, depth):
 
 def position(rng, depth):
     """What a smooth function of positions may be made of: small numbers."""
-    return rng.choice(['(i - j) / 32.0', 'i * 0.0625', '(j % 7) * 0.3', 'h + 0.5', '(%s)' % truth(rng, depth), 'fmin(fabs(i - j), 9) * 0.11'])
+    return rng.choice(['(i - j) / 32.0', 'i * 0.0625', '(j % 7) * 0.3', 'h + 0.5', '(%s)' % truth(rng, depth),
+                       'fmin(fabs(i - j), 9) * 0.11'])
 
 
 def smooth(rng, depth):
@@ -71,7 +73,8 @@ def smooth(rng, depth):
     a = lambda: smooth(rng, depth - 1)
     kind = rng.randrange(10)
     if kind == 0: return '(%s + %s)' % (a(), a())
-    if kind == 1: return '(%s) * %s' % (a(), rng.choice(['0.4', 'exp(-fabs(i - j) / 16.0)', '(%s ? 0.5 : 1)' % truth(rng, 1)]))
+    if kind == 1:
+        return '(%s) * %s' % (a(), rng.choice(['0.4', 'exp(-fabs(i - j) / 16.0)', '(%s ? 0.5 : 1)' % truth(rng, 1)]))
     if kind == 2: return 'tanh(%s) - %s' % (a(), 'tanh(%s)' % position(rng, 1))
     if kind == 3: return 'sqrt(1 + pow(%s, 2))' % a()
     if kind == 4: return 'log(1.5 + fabs(%s))' % a()
@@ -100,11 +103,15 @@ def mask(rng, depth):
     kind = rng.randrange(14 if depth > 0 else 10)
     if kind == 0: return 'none'
     if kind == 1: return 'causal'
-    if kind == 2: return {'window': {'left': rng.randrange(20), 'right': rng.randrange(20), **({'dilation': rng.randrange(1, 4)} if rng.random() < 0.5 else {})}}
-    if kind == 3: return {'block_window': {'block': rng.randrange(1, 17), 'left': rng.randrange(3), 'right': rng.randrange(3)}}
+    if kind == 2: return {'window': {'left': rng.randrange(20), 'right': rng.randrange(20),
+                                     **({'dilation': rng.randrange(1, 4)} if rng.random() < 0.5 else {})}}
+    if kind == 3:
+        return {'block_window': {'block': rng.randrange(1, 17), 'left': rng.randrange(3), 'right': rng.randrange(3)}}
     if kind == 4: return {'prefix': {'length': rng.randrange(50)}}
-    if kind == 5: return {'global': rng.choice([{'count': rng.randrange(1, 9)}, {'tokens': rng.sample(range(70), rng.randrange(1, 6))}])}
-    if kind == 6: return {'random': {'block': rng.randrange(1, 17), 'count': rng.randrange(1, 5), 'seed': rng.randrange(100)}} if rng.random() < 0.3 else 'causal'
+    if kind == 5: return {'global': rng.choice([{'count': rng.randrange(1, 9)},
+                                                {'tokens': rng.sample(range(70), rng.randrange(1, 6))}])}
+    if kind == 6: return {'random': {'block': rng.randrange(1, 17), 'count': rng.randrange(1, 5),
+                                     'seed': rng.randrange(100)}} if rng.random() < 0.3 else 'causal'
     if kind == 9: return 'document'
     if kind < 9: return {'expr': truth(rng, rng.randrange(4))}
     if kind == 10: return {'not': mask(rng, depth - 1)}

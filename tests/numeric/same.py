@@ -12,7 +12,8 @@ import numpy as np
 from answers import draw
 
 SPECS = [
-    {'prepare': ['rope', {'l2norm': {'eps': 1e-3}}, 'layernorm'], 'similarity': {'polysketch': {'degree': 8, 'sketch': 8, 'map': 'learned'}}, 'normalize': 'none'},
+    {'prepare': ['rope', {'l2norm': {'eps': 1e-3}}, 'layernorm'],
+     'similarity': {'polysketch': {'degree': 8, 'sketch': 8, 'map': 'learned'}}, 'normalize': 'none'},
     {'prepare': ['rope'], 'similarity': {'softmax': {'cap': 3.0, 'bias': 'alibi'}}},
     {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}},
     {'similarity': {'custom': {'weight': 'exp(s / 2) * pow(1.5 + tanh(s), 3)'}}},
@@ -22,7 +23,8 @@ SPECS = [
 def main(folder):
     for n, spec in enumerate(SPECS):
         for dtype in 'f32', 'f64':
-            spec = spec | {'name': 'same%d' % n, 'dtype': dtype, 'shape': {'head_dim': 20, 'value_dim': 24}, 'mask': 'causal'}
+            spec = spec | {'name': 'same%d' % n, 'dtype': dtype,
+                           'shape': {'head_dim': 20, 'value_dim': 24}, 'mask': 'causal'}
             answer = draw(spec, os.path.join(folder, '%d%s' % (n, dtype)), (2, 1, 30, 33, 1), n)
             # The answer is in wider numbers than the kernel's, whose last digits may differ.
             print(n, dtype, hashlib.sha256(np.asarray(answer.own).tobytes()).hexdigest(), '%.6g %.6g %.6g' % (

@@ -1,4 +1,5 @@
-"""Smaller versions of what fails: keys and items go, numbers become small, a node of an expression becomes one of its parts."""
+"""Smaller versions of what fails: keys and items go, numbers become small,
+a node of an expression becomes one of its parts."""
 import copy
 import re
 
@@ -43,7 +44,8 @@ def parse(text):
 
 def printed(e):
     if isinstance(e, str): return e
-    operator, *operands = [e[0]] + ['(%s)' % printed(o) if not isinstance(o, str) and not o[0].isalpha() else printed(o) for o in e[1:]]
+    operator, *operands = [e[0]] + ['(%s)' % printed(o) if not isinstance(o, str) and not o[0].isalpha()
+                                    else printed(o) for o in e[1:]]
     if operator == '?': return '%s ? %s : %s' % tuple(operands)
     if operator[0].isalpha(): return '%s(%s)' % (operator, ', '.join(operands))
     return operator + operands[0] if len(operands) == 1 else '%s %s %s' % (operands[0], operator, operands[1])
@@ -73,7 +75,9 @@ def trees(x):
         if len(x) == 1: # a choice with options: the bare word, the options' own parts (of masks)
             (key, inside), = x.items()
             yield key
-            if isinstance(inside, (dict, list)): yield from (part for part in (inside if isinstance(inside, list) else [inside]) if isinstance(part, (dict, str)))
+            if isinstance(inside, (dict, list)):
+                yield from (part for part in (inside if isinstance(inside, list) else [inside])
+                            if isinstance(part, (dict, str)))
         for key, value in x.items(): yield from (x | {key: smaller} for smaller in trees(value))
     elif isinstance(x, list):
         for n in range(len(x)): yield x[:n] + x[n + 1:]
@@ -88,16 +92,19 @@ def drawn(d):
     spec = d['spec']
     for key in ('similarity', 'mask'):
         for plain in ('softmax', 'causal'):
-            if spec.get(key) not in (None, plain) and (key == 'similarity') == (plain == 'softmax'): yield d | {'spec': spec | {key: plain}}
+            if spec.get(key) not in (None, plain) and (key == 'similarity') == (plain == 'softmax'):
+                yield d | {'spec': spec | {key: plain}}
     if spec['name'] != 'spec': yield d | {'spec': spec | {'name': 'spec'}}
     for smaller in trees({k: v for k, v in spec.items() if k != 'name'}):
         if isinstance(smaller, dict): yield d | {'spec': {'name': spec['name']} | copy.deepcopy(smaller)}
     yield from (d | {'targets': [t]} for t in d['targets'] if len(d['targets']) > 1)
-    for key, plain in ('heads', 1), ('kv_heads', 1), ('batch', 1), ('threads', 1), ('standalone', False), ('optimize', '-fsyntax-only'), ('ids', 'sorted'):
+    for key, plain in (('heads', 1), ('kv_heads', 1), ('batch', 1), ('threads', 1), ('standalone', False),
+                       ('optimize', '-fsyntax-only'), ('ids', 'sorted')):
         if d[key] != plain: yield d | {key: plain}
     if d['heads'] > 1: yield d | {'heads': 1, 'kv_heads': 1}
     for key in ('n_q', 'n_k'): yield from (d | {key: smaller} for smaller in numbers(d[key]) if smaller)
-    if d['n_q'] == d['n_k']: yield from (d | {'n_q': smaller, 'n_k': smaller} for smaller in numbers(d['n_q']) if smaller)
+    if d['n_q'] == d['n_k']: yield from (d | {'n_q': smaller, 'n_k': smaller}
+                                         for smaller in numbers(d['n_q']) if smaller)
 
 
 def shrink(d, fails, deadline):

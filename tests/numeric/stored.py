@@ -1,4 +1,5 @@
-"""16-bit storage of q, k, v and out: what a number is once it is stored, and by how much the number before that is off at least."""
+"""16-bit storage of q, k, v and out: what a number is once it is stored,
+and by how much the number before that is off at least."""
 import numpy as np
 
 HALVES = ('bf16', 'f16')
@@ -7,14 +8,16 @@ LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
 
 
 def rounded(x, dtype):
-    """x, an array of f32, as an array of f32 that holds what `dtype` does: to the nearest, of two as near to the even one."""
+    """x, an array of f32, as an array of f32 that holds what `dtype` does:
+    to the nearest, of two as near to the even one."""
     x = np.ascontiguousarray(x, np.float32)
     if dtype == 'f16':
         with np.errstate(over='ignore'):
             return x.astype(np.float16).astype(np.float32)
     bits = x.view(np.uint32)
     with np.errstate(over='ignore'):
-        return ((bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xffff0000)).view(np.float32)
+        return ((bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1)))
+                & np.uint32(0xffff0000)).view(np.float32)
 
 
 def off_by(out, expected, dtype):
@@ -26,7 +29,8 @@ def off_by(out, expected, dtype):
     with np.errstate(invalid='ignore'):
         exponent = np.maximum(np.frexp(np.where(np.isfinite(out), out, 0))[1] - 1, least)
         off = np.maximum(np.abs(out - expected) - np.ldexp(1.0, exponent - digits - 1), 0)   # a NaN stays one
-        return np.where(np.isinf(out) & (np.sign(out) == np.sign(expected)), np.maximum(infinity - np.abs(expected), 0), off)
+        return np.where(np.isinf(out) & (np.sign(out) == np.sign(expected)),
+                        np.maximum(infinity - np.abs(expected), 0), off)
 
 
 def holds(out, dtype):

@@ -51,6 +51,8 @@ def rows(options):
         forms = {}
         for b in (64, 128, 256):
             for name, function in (('all heads', all_heads), ('head by head', head_by_head)):
-                forms['scan over blocks of %d, %s' % (b, name)] = lambda b=b, function=function: function(*given, block=b).block_until_ready()
-        kernel = Kernel('polysketch_r32', {'prepare': '[]'}, *arrays, {'sketch.g1': g1, 'sketch.g2': g2}, options.threads)
+                forms['scan over blocks of %d, %s' % (b, name)] = lambda b=b, function=function: function(
+                    *given, block=b).block_until_ready()
+        kernel = Kernel('polysketch_r32', {'prepare': '[]'}, *arrays,
+                        {'sketch.g1': g1, 'sketch.g2': g2}, options.threads)
         row(job, PEER, kernel, forms, 1e-4, options.limit)

@@ -40,7 +40,8 @@ def seconds(call):
 
 
 def alternate(calls, limit, least=3, most=25):
-    """Calls each in turn, again and again for about `limit` seconds; returns the best time of each, and the number of rounds."""
+    """Calls each in turn, again and again for about `limit` seconds;
+    returns the best time of each, and the number of rounds."""
     best, end, rounds = [float('inf')] * len(calls), time.perf_counter() + limit, 0
     while rounds < least or (rounds < most and time.perf_counter() < end):
         best = [min(b, seconds(call)) for b, call in zip(best, calls)]
@@ -57,7 +58,8 @@ def same_job(label, out, kernel, tolerance):
 
 
 def attempt(label, form, kernel, tolerance, best):
-    """Calls a form of a peer until it is warm, compares it with what the kernel gave, and returns (its time, the difference)."""
+    """Calls a form of a peer until it is warm, compares it with what the kernel gave,
+    and returns (its time, the difference)."""
     form()
     out = []
     first = seconds(lambda: out.append(form()))
@@ -78,7 +80,8 @@ def row(job, peer, kernel, forms, tolerance, limit):
             say('  %-40s %9.1f ms' % (label, 1e3 * tried[-1][0]))
         except Exception as error:  # what a library cannot do is a result too
             differs = differs or isinstance(error, Differs)
-            errors.append(' '.join(('%s: %s' % (label, error) if not isinstance(error, Differs) else str(error)).split())[:240])
+            errors.append(' '.join(('%s: %s' % (label, error) if not isinstance(error, Differs)
+                                    else str(error)).split())[:240])
             say('  ' + errors[-1])
     if not tried:
         report(**common, error='; '.join(errors), differs=differs)
@@ -86,4 +89,5 @@ def row(job, peer, kernel, forms, tolerance, limit):
     _, far, label, form = min(tried, key=lambda t: t[0])
     (theirs, ours), rounds = alternate([form, kernel], limit)
     say('  %s %.1f ms, attnc %.1f ms: %.2f' % (peer, 1e3 * theirs, 1e3 * ours, theirs / ours))
-    report(**common, form=label, peer_ms=1e3 * theirs, ours_ms=1e3 * ours, difference=far, rounds=rounds, errors=errors, differs=differs)
+    report(**common, form=label, peer_ms=1e3 * theirs, ours_ms=1e3 * ours, difference=far, rounds=rounds,
+           errors=errors, differs=differs)

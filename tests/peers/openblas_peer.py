@@ -13,7 +13,8 @@ PEER = 'OpenBLAS'
 
 def folder():
     """Of libopenblas.so: what was unpacked, or the system's."""
-    found = glob.glob(os.path.join(WORK, 'openblas/usr/lib/*/openblas-pthread/libopenblas.so')) + glob.glob('/usr/lib/*/openblas-*/libopenblas.so')
+    found = glob.glob(os.path.join(WORK, 'openblas/usr/lib/*/openblas-pthread/libopenblas.so')) + glob.glob(
+        '/usr/lib/*/openblas-*/libopenblas.so')
     found += glob.glob('/usr/lib*/libopenblas.so')
     if not found:
         raise ImportError('no libopenblas.so')
@@ -24,15 +25,16 @@ def open_library():
     at = folder()
     source = os.path.join(ROOT, 'tests/peers/openblas_blocks.c')
     # What a user tunes with; gcc has vector forms of expf in libmvec.
-    command = ['gcc', '-O3', '-march=native', '-ffast-math', '-fopenmp', '-std=gnu11', '-fPIC', '-shared', source, '-L', at, '-Wl,-rpath,' + at, '-lopenblas',
-               '-lm']
+    command = ['gcc', '-O3', '-march=native', '-ffast-math', '-fopenmp', '-std=gnu11', '-fPIC', '-shared', source,
+               '-L', at, '-Wl,-rpath,' + at, '-lopenblas', '-lm']
     return ctypes.CDLL(library('openblas_blocks', command, [source])), ctypes.CDLL(os.path.join(at, 'libopenblas.so'))
 
 
 def version():
     _, blas = open_library()
     blas.openblas_get_config.restype = blas.openblas_get_corename.restype = ctypes.c_char_p
-    return 'OpenBLAS %s (%s kernels)' % (blas.openblas_get_config().decode().split()[1], blas.openblas_get_corename().decode())
+    return 'OpenBLAS %s (%s kernels)' % (blas.openblas_get_config().decode().split()[1],
+                                         blas.openblas_get_corename().decode())
 
 
 def caller(function, heads, n, block, threads, middle, arrays):
@@ -55,7 +57,8 @@ def rows(options):
         job = 'softmax, causal, n = %d' % n
         if options.wanted(PEER, job):
             q, k, v = (normal(seed, heads, n, dim) for seed in (1, 2, 3))
-            forms = {'b = %d' % b: caller(blocks.softmax_causal, heads, n, b, threads, (), (q, k, v)) for b in (64, 128, 256, 512)}
+            forms = {'b = %d' % b: caller(blocks.softmax_causal, heads, n, b, threads, (), (q, k, v))
+                     for b in (64, 128, 256, 512)}
             row(job, PEER, Kernel('softmax_causal', {}, q, k, v, {}, threads), forms, 1e-4, options.limit)
     for n in options.lengths(8192, 32768):
         for exact in (0, 1):
@@ -65,6 +68,9 @@ def rows(options):
             q, k, v = (normal(seed, heads, n, dim) for seed in (1, 2, 3))
             g1, g2 = normal(4, dim, 32), normal(5, dim, 32)
             g = np.ascontiguousarray(np.concatenate([g1, g2], 1))
-            spec, settings = ('polysketch_r32_local', {'prepare': '[]'}) if exact else ('polysketch_r32', {'prepare': '[]'})
-            forms = {'b = %d' % b: caller(blocks.polysketch_causal, heads, n, b, threads, (exact,), (q, k, v, g)) for b in ((256,) if exact else (32, 64, 128, 256))}
-            row(job, PEER, Kernel(spec, settings, q, k, v, {'sketch.g1': g1, 'sketch.g2': g2}, threads), forms, 1e-4, options.limit)
+            spec, settings = ('polysketch_r32_local', {'prepare': '[]'}) if exact else (
+                'polysketch_r32', {'prepare': '[]'})
+            forms = {'b = %d' % b: caller(blocks.polysketch_causal, heads, n, b, threads, (exact,), (q, k, v, g))
+                     for b in ((256,) if exact else (32, 64, 128, 256))}
+            row(job, PEER, Kernel(spec, settings, q, k, v, {'sketch.g1': g1, 'sketch.g2': g2}, threads), forms,
+                1e-4, options.limit)

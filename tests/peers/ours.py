@@ -18,18 +18,21 @@ class Strides(ctypes.Structure):
 
 
 class Problem(ctypes.Structure):
-    _fields_ = ([(name, ctypes.c_int64) for name in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [(name, Strides) for name in ('q', 'k', 'v', 'out')]
+    _fields_ = ([(name, ctypes.c_int64) for name in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')]
+                + [(name, Strides) for name in ('q', 'k', 'v', 'out')]
                 + [('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t)])
 
 
 class Param(ctypes.Structure):
-    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int), ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
+    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
+                ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
                 ('random', ctypes.c_int)]
 
 
 class Description(ctypes.Structure):
-    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int), ('head_dim', ctypes.c_int64),
-                ('value_dim', ctypes.c_int64), ('params', ctypes.c_int), ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t),
+    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int),
+                ('head_dim', ctypes.c_int64), ('value_dim', ctypes.c_int64), ('params', ctypes.c_int),
+                ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t),
                 ('params_size', ctypes.c_void_p), ('params_init', ctypes.c_void_p),
                 ('workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
                 ('forward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7))]
@@ -47,7 +50,8 @@ def compiler():
 
 
 def make(command, what):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors='replace')
     if done.returncode:
         raise RuntimeError('%s: exit status %d of %s\n%s' % (what, done.returncode, ' '.join(command), done.stdout))
 
@@ -72,15 +76,18 @@ def pointer(array):
 
 
 class Kernel:
-    """specs/NAME.yaml with some keys set to other values, on given arrays: q [H,N,D] and so on. A call computes .out anew and returns it."""
+    """specs/NAME.yaml with some keys set to other values, on given arrays: q [H,N,D] and so on.
+    A call computes .out anew and returns it."""
 
     def __init__(self, spec, settings, q, k, v, parameters, threads):
         folder = os.path.join(WORK, 'kernels')
         os.makedirs(folder, exist_ok=True)
         options = [word for key, value in settings.items() for word in ('--set', '%s=%s' % (key, value))]
-        make([os.path.join(BUILD, 'attnc'), '--quiet', '-o', folder, *options, os.path.join(ROOT, 'specs', spec + '.yaml')], 'attnc')
+        make([os.path.join(BUILD, 'attnc'), '--quiet', '-o', folder, *options,
+              os.path.join(ROOT, 'specs', spec + '.yaml')], 'attnc')
         source, runtime = os.path.join(folder, spec + '.c'), os.path.join(BUILD, 'libattnrt.a')
-        command = [*compiler(), '-O2', '-std=gnu11', '-fPIC', '-shared', '-fopenmp', '-I', os.path.join(ROOT, 'runtime'), source, runtime, '-lm']
+        command = [*compiler(), '-O2', '-std=gnu11', '-fPIC', '-shared', '-fopenmp',
+                   '-I', os.path.join(ROOT, 'runtime'), source, runtime, '-lm']
         self.library = ctypes.CDLL(library(spec, command, [source, runtime]))
         self.kernel = Description.in_dll(self.library, spec + '_kernel')
         heads, n, dim = q.shape
@@ -95,7 +102,8 @@ class Kernel:
         self.problem.workspace_bytes = size
         memory = np.zeros(size + 64, np.uint8)
         self.kept.append(memory)
-        self.arguments = (ctypes.addressof(self.problem), ctypes.addressof(self.table), pointer(q), pointer(k), pointer(v), pointer(self.out),
+        self.arguments = (ctypes.addressof(self.problem), ctypes.addressof(self.table),
+                          pointer(q), pointer(k), pointer(v), pointer(self.out),
                           -(-pointer(memory) // 64) * 64)
 
     def __call__(self):

@@ -29,7 +29,8 @@ def divide(sums, plus):
 
 
 def carried_loop(q, k, v, block, features, near, plus, step=None):
-    """Block after block. q and k are already sketched or mapped; `features` makes what meets the state of them, `near` the weights inside a block."""
+    """Block after block. q and k are already sketched or mapped; `features` makes what meets the state of them, `near`
+    the weights inside a block."""
     v1, out = with_ones(v), torch.empty_like(v)
     state = None
     for i in range(0, q.shape[1], block):
@@ -78,11 +79,13 @@ def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=T
         forms['loop over blocks of %d' % b] = lambda b=b: carried_loop(make(q), make(k), v, b, features, near, plus)
         # Features of all keys, and those of all queries, in memory at once.
         if 4 * q.shape[0] * q.shape[1] * size * 2 <= most:
-            forms['all blocks of %d at once' % b] = lambda b=b: carried_all(make(q), make(k), v, b, features, near, plus)
+            forms['all blocks of %d at once' % b] = lambda b=b: carried_all(
+                make(q), make(k), v, b, features, near, plus)
     if compiled:
         step = compiled_step(features, near, plus)
         b = blocks[-1]
-        forms['loop over blocks of %d, torch.compile' % b] = lambda: carried_loop(make(q), make(k), v, b, features, near, plus, step)
+        forms['loop over blocks of %d, torch.compile' % b] = lambda: carried_loop(
+            make(q), make(k), v, b, features, near, plus, step)
     return forms
 
 
@@ -116,7 +119,8 @@ def polysketch_exact(q, k, v, sketch, block):
     """The weights inside a block are <q, k>^4, those before it sketched."""
     both = lambda x: torch.cat([x, sketch(x)], -1)
     d = q.shape[-1]
-    return carried_loop(both(q), both(k), v, block, lambda x: tensored(x[..., d:]), lambda a, b: (a[..., :d] @ b[..., :d].mT).square_().square_(), 1)
+    return carried_loop(both(q), both(k), v, block, lambda x: tensored(x[..., d:]),
+                        lambda a, b: (a[..., :d] @ b[..., :d].mT).square_().square_(), 1)
 
 
 # ---- quadratic forms
@@ -161,14 +165,16 @@ def sdpa_rows(options, n):
     job = 'softmax, causal, n = %d' % n
     if options.wanted(PEER, job):
         a = Arrays(options.heads, n)
-        forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(a.q[None], a.k[None], a.v[None], is_causal=True)}
+        forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(
+            a.q[None], a.k[None], a.v[None], is_causal=True)}
         measure(options, job, a.arrays, 'softmax_causal', {}, forms)
     job = 'softmax, causal, bf16, n = %d' % n
     if options.wanted(PEER, job):
         a = Arrays(options.heads, n)
         q, k, v = (x.to(torch.bfloat16) for x in (a.q, a.k, a.v))
         bits = [x.view(torch.int16).numpy().view(np.uint16) for x in (q, k, v)]
-        forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)}
+        forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(
+            q[None], k[None], v[None], is_causal=True)}
         measure(options, job, bits, 'softmax_causal_bf16', {}, forms, tolerance=3e-2)
 
 
@@ -183,10 +189,12 @@ def flex_rows(options, n):
     plain = {'shape.head_dim': 64, 'prepare': '[]'}
     cases = [
         ('softmax, causal', None, causal, 'softmax_causal', {}, {}),
-        ('sliding window of 1024', None, lambda b, h, i, j: (i >= j) & (i - j <= 1024), 'sliding_window', {**plain, 'mask.window.left': 1024}, {}),
+        ('sliding window of 1024', None, lambda b, h, i, j: (i >= j) & (i - j <= 1024), 'sliding_window',
+         {**plain, 'mask.window.left': 1024}, {}),
         ('ALiBi, causal', lambda s, b, h, i, j: s - slopes[h] * (i - j), causal, 'softmax_alibi', {}, {}),
         ('soft-cap 50, causal', lambda s, b, h, i, j: 50 * torch.tanh(s / 50), causal, 'softmax_softcap', plain, {}),
-        ('6 packed documents, causal', None, lambda b, h, i, j: (i >= j) & (ids[i] == ids[j]), 'packed_documents', {}, {'document': document}),
+        ('6 packed documents, causal', None, lambda b, h, i, j: (i >= j) & (ids[i] == ids[j]), 'packed_documents', {},
+         {'document': document}),
     ]
     for name, score, mask, spec, settings, parameters in cases:
         job = 'FlexAttention: %s, n = %d' % (name, n)
@@ -209,7 +217,8 @@ def polynomial_row(options, n):
         return
     a = Arrays(options.heads, n)
     square = lambda s: s.square_().square_()
-    forms = {'%d rows at a time' % rows: lambda rows=rows: polynomial(a.q, a.k, a.v, rows, square) for rows in (64, 128, 256, 512)}
+    forms = {'%d rows at a time' % rows: lambda rows=rows: polynomial(a.q, a.k, a.v, rows, square)
+             for rows in (64, 128, 256, 512)}
     forms['pow, 256 rows at a time'] = lambda: polynomial(a.q, a.k, a.v, 256, lambda s: s.pow_(4))
     measure(options, job, a.arrays, 'polynomial_p4', {'prepare': '[]'}, forms)
 
@@ -240,7 +249,8 @@ def linear_rows(options, n):
         a = Arrays(options.heads, n)
         whole = lambda: divide(elu_plus_one(a.q) @ (elu_plus_one(a.k).mT @ with_ones(a.v)), 0)
         torch._dynamo.reset()
-        measure(options, job, a.arrays, 'linear_elu', {'mask': 'none'}, {'two products': whole, 'two products, torch.compile': torch.compile(whole)})
+        measure(options, job, a.arrays, 'linear_elu', {'mask': 'none'},
+                {'two products': whole, 'two products, torch.compile': torch.compile(whole)})
     job = 'Performer, 256 positive features, causal, n = %d' % n
     if options.wanted(PEER, job):
         a = Arrays(options.heads, n)
@@ -250,7 +260,8 @@ def linear_rows(options, n):
         def favor(x):
             x = x * 64 ** -0.25
             return (x @ tensor.T - x.square().sum(-1, keepdim=True) / 2).exp_() / 16
-        measure(options, job, a.arrays, 'performer_positive', {}, carried_forms(a.q, a.k, a.v, favor, same, inner, 0, compiled=False), {'features.w': w})
+        measure(options, job, a.arrays, 'performer_positive', {},
+                carried_forms(a.q, a.k, a.v, favor, same, inner, 0, compiled=False), {'features.w': w})
 
 
 # ---- linear against quadratic, in each library
@@ -270,7 +281,8 @@ def fastest(forms):
 
 
 def claim_rows(options):
-    title = ('Linear forms against quadratic softmax, each within its library (in brackets: its time over that of the quadratic form of the same library). '
+    title = ('Linear forms against quadratic softmax, each within its library '
+             '(in brackets: its time over that of the quadratic form of the same library). '
              'Running sums: the state after every token in memory, as the formula reads.')
     g1, g2 = normal(4, 64, 32), normal(5, 64, 32)
     sketch = sketch_of(torch.from_numpy(g1), torch.from_numpy(g2))
@@ -281,14 +293,16 @@ def claim_rows(options):
         say('%s: %s' % (PEER, job))
         a = Arrays(options.heads, n)
         kernels = [Kernel('softmax_causal', {}, *a.arrays, {}, options.threads),
-                   Kernel('polysketch_r32', {'prepare': '[]'}, *a.arrays, {'sketch.g1': g1, 'sketch.g2': g2}, options.threads),
-                   Kernel('linear_elu', {}, *a.arrays, {}, options.threads)]
-        quadratic = no_grad({'sdpa': lambda: F.scaled_dot_product_attention(a.q[None], a.k[None], a.v[None], is_causal=True)})
+                   Kernel('polysketch_r32', {'prepare': '[]'}, *a.arrays, {'sketch.g1': g1, 'sketch.g2': g2},
+                          options.threads), Kernel('linear_elu', {}, *a.arrays, {}, options.threads)]
+        quadratic = no_grad(
+            {'sdpa': lambda: F.scaled_dot_product_attention(a.q[None], a.k[None], a.v[None], is_causal=True)})
         polysketch = no_grad(carried_forms(a.q, a.k, a.v, sketch, tensored, sketched_square, 1, compiled=False))
         elu = no_grad(carried_forms(a.q, a.k, a.v, elu_plus_one, same, inner, 0, compiled=False))
         naive = no_grad({'naive': lambda: naive_elu(a.q, a.k, a.v)})['naive']
-        calls = {'PyTorch, SDPA': quadratic['sdpa'], 'PyTorch, polysketch': fastest(polysketch), 'PyTorch, ELU + 1': fastest(elu),
-                 'PyTorch, ELU + 1, running sums': naive, 'attnc, softmax': kernels[0], 'attnc, polysketch': kernels[1], 'attnc, ELU + 1': kernels[2]}
+        calls = {'PyTorch, SDPA': quadratic['sdpa'], 'PyTorch, polysketch': fastest(polysketch),
+                 'PyTorch, ELU + 1': fastest(elu), 'PyTorch, ELU + 1, running sums': naive,
+                 'attnc, softmax': kernels[0], 'attnc, polysketch': kernels[1], 'attnc, ELU + 1': kernels[2]}
         base = {name: 'attnc, softmax' if name.startswith('attnc') else 'PyTorch, SDPA' for name in calls}
         for kernel in kernels:
             kernel()

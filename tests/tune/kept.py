@@ -1,5 +1,5 @@
-"""What attnc tune keeps: schedules of lengths that it does not search, files written by hand, one result for equal C; and what it says of a search that ended
-early, of the machine, and in the words of a foreign database."""
+"""What attnc tune keeps: schedules of lengths that it does not search, files written by hand, one result for equal C;
+and what it says of a search that ended early, of the machine, and in the words of a foreign database."""
 import json
 import os
 import re
@@ -51,7 +51,8 @@ def schedule(folder):
 
 
 def quick(t, shape, *arguments, **options):
-    return t.call('small.yaml', '--shape', shape, '--samples', 3, '--trials', 1, '--strategy', 'random', '--db', 'small.db', '--time', 60, *arguments, **options)
+    return t.call('small.yaml', '--shape', shape, '--samples', 3, '--trials', 1, '--strategy', 'random',
+                  '--db', 'small.db', '--time', 60, *arguments, **options)
 
 
 # ---- SPEC.tuned.yaml
@@ -62,12 +63,13 @@ def other_lengths_stay(t, folder):
     quick(t, 'n=64,heads=2')
     text, entries = read(folder), schedule(folder)
     check(entries[1:] == [{'from': 363, 'tile_q': 32}, {'from': 4000, 'tile_k': 96}] and 'from' not in entries[0], text)
-    for words in ('# of little work', '# a word before it', '1.057 times as fast (1.020 to 1.090) with tile_q=32', '# n=64 heads=2', '# n=8192 heads=2',
-                  'attnc 0.0.9 on a machine of before', 'Searched by attnc 0.1'):
+    for words in ('# of little work', '# a word before it', '1.057 times as fast (1.020 to 1.090) with tile_q=32',
+                  '# n=64 heads=2', '# n=8192 heads=2', 'attnc 0.0.9 on a machine of before', 'Searched by attnc 0.1'):
         check(text.count(words) == 1, '%r is there %d times: %s' % (words, text.count(words), text))
     quick(t, 'n=64,heads=2')
     again = read(folder)
-    check(re.sub(r'# n=64 .*|- \{.*', '', again) == re.sub(r'# n=64 .*|- \{.*', '', text), 'written again it is another text: ' + again)
+    check(re.sub(r'# n=64 .*|- \{.*', '', again) == re.sub(r'# n=64 .*|- \{.*', '', text),
+          'written again it is another text: ' + again)
     check(schedule(folder)[1:] == entries[1:], again)
     done = execute([t.suite.attnc, 'explain', 'small.yaml', '--tuned'], cwd=folder, env=t.env)
     check(done.returncode == 0 and 'from 4000' in done.stdout, done.stdout + done.stderr)
@@ -81,7 +83,8 @@ def what_was_found_is_compared(t, folder):
     write(folder, found)
     quick(t, 'n=64,heads=2', '--knobs', 'tile_q,tile_k')
     check(schedule(folder)[0]['tile_q'] == 32, read(folder))
-    check([x for x in t.trials() if x['schedule']['tile_q'] == 32 and x['status'] == 'measured' and len(x['samples']) >= 21], 'it was not measured')
+    check([x for x in t.trials() if x['schedule']['tile_q'] == 32 and x['status'] == 'measured'
+           and len(x['samples']) >= 21], 'it was not measured')
     write(folder, found)
     said = quick(t, 'n=64,heads=2', '--knobs', 'tile_k').stderr
     check(schedule(folder)[0] == {'tile_q': 32} and 'could not be compared' in said, read(folder) + said)
@@ -102,13 +105,15 @@ def by_hand_stays(t, folder):
 @case
 def nothing_measured_nothing_written(t, folder):
     done = t.call('small.yaml', '--time', 0, '--db', 'small.db')
-    check('nothing was measured' in done.stdout and 'is not written' in done.stderr and not os.path.exists(folder + '/small.tuned.yaml'), done.stdout)
+    check('nothing was measured' in done.stdout and 'is not written' in done.stderr
+          and not os.path.exists(folder + '/small.tuned.yaml'), done.stdout)
     for text in BY_HAND, FOUND:
         write(folder, text)
         for more in [], ['--resume'], ['--shape', 'n=2k,heads=2']:
             done = t.call('small.yaml', '--time', 0, '--db', 'small.db', *more)
             check(read(folder) == text, 'it was overwritten')
-            check('nothing was measured' in done.stdout and 'stays as it is' in done.stderr and 'faster' not in done.stdout, done.stdout + done.stderr)
+            check('nothing was measured' in done.stdout and 'stays as it is' in done.stderr
+                  and 'faster' not in done.stdout, done.stdout + done.stderr)
 
 
 @case
@@ -116,18 +121,22 @@ def other_files_are_not_lost(t, folder):
     for text in 'schedule: [\n', SPEC + 'schedule: {tile_q: many}\n', 'notes of mine\n':
         write(folder, text)
         said = quick(t, 'n=64,heads=1', status=1).stderr
-        check('small.tuned.yaml' in said and 'mend it' in said and read(folder) == text and not os.path.exists(folder + '/small.db'), said)
+        check('small.tuned.yaml' in said and 'mend it' in said and read(folder) == text
+              and not os.path.exists(folder + '/small.db'), said)
     of_another = FOUND.replace('causal', 'none')
     write(folder, of_another)
     said = quick(t, 'n=64,heads=1').stderr
-    check('another spec' in said and read(folder, 'small.tuned.yaml~') == of_another and len(schedule(folder)) == 1, said + read(folder))
+    check('another spec' in said and read(folder, 'small.tuned.yaml~') == of_another and len(schedule(folder)) == 1,
+          said + read(folder))
 
 
 # ---- equal C
 
 def source(t, trial):
-    settings = [word for knob, value in trial['schedule'].items() for word in ('--set', 'schedule.%s=%d' % (knob, value))]
-    done = execute([t.suite.attnc, 'small.yaml', '--stdout', '--emit', 'c', '--target', 'x86-64-v3', *settings], cwd=t.folder, env=t.env)
+    settings = [word for knob, value in trial['schedule'].items()
+                for word in ('--set', 'schedule.%s=%d' % (knob, value))]
+    done = execute([t.suite.attnc, 'small.yaml', '--stdout', '--emit', 'c', '--target', 'x86-64-v3', *settings],
+                   cwd=t.folder, env=t.env)
     check(done.returncode == 0, done.stderr)
     return done.stdout.partition('What it computes')[2]   # without the command, which names the schedule
 
@@ -135,24 +144,29 @@ def source(t, trial):
 @case
 def equal_code_is_measured_once(t, folder):
     t.env.update(compiler(folder, NOT_32, '', folder + '/log'))
-    arguments = ('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'exhaustive', '--knobs', 'rows,vectors', '--target', 'x86-64-v3',
-                 '--time', 100)
+    arguments = ('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'exhaustive',
+                 '--knobs', 'rows,vectors', '--target', 'x86-64-v3', '--time', 100)
     done = t.call(*arguments, '--db', 'small.db')
     trials = t.trials()
     codes = {x['id']: source(t, x) for x in trials}
     first = [x for x in trials if x['same_as'] is None]
-    check(len(first) < len(trials) and len({codes[x['id']] for x in first}) == len(first), '%d of %d were measured' % (len(first), len(trials)))
+    check(len(first) < len(trials) and len({codes[x['id']] for x in first}) == len(first),
+          '%d of %d were measured' % (len(first), len(trials)))
     for x in trials:
         if x['same_as'] is not None:
             other = next(y for y in trials if y['id'] == x['same_as'])
-            check(codes[x['id']] == codes[other['id']] and x['samples'] == other['samples'] and other['same_as'] is None, 'trial %d' % x['id'])
-    check('%d measured (%d with the same C as another)' % (len(trials), len(trials) - len(first)) in done.stdout, done.stdout)
+            check(codes[x['id']] == codes[other['id']] and x['samples'] == other['samples']
+                  and other['same_as'] is None, 'trial %d' % x['id'])
+    check('%d measured (%d with the same C as another)' % (len(trials), len(trials) - len(first)) in done.stdout,
+          done.stdout)
     compiled = read(folder, 'log').count('\n')
     check(compiled <= len(first) + 1, '%d compilations for %d sources' % (compiled, len(first) + 1))
     with sqlite3.connect(folder + '/small.db') as db:
-        check(db.execute('select count(*) from results where same_as is not null and samples >= 3').fetchone()[0] == len(trials) - len(first), 'results')
+        check(db.execute('select count(*) from results where same_as is not null and samples >= 3').fetchone()[0]
+              == len(trials) - len(first), 'results')
     t.call('--merge', 'small.db', '--db', 'other.db')
-    of_all = [sorted((json.dumps([x['schedule'], x['samples'], x['same_as'] is None], sort_keys=True) for x in them)) for them in (trials, t.trials('other.db'))]
+    of_all = [sorted((json.dumps([x['schedule'], x['samples'], x['same_as'] is None], sort_keys=True) for x in them))
+              for them in (trials, t.trials('other.db'))]
     check(of_all[0] == of_all[1], 'merged, they are others')
     t.call(*arguments, '--db', 'small.db', '--resume')
     check(len(t.trials()) == len(trials), 'something was measured again')
@@ -161,8 +175,8 @@ def equal_code_is_measured_once(t, folder):
 @case
 def best_is_confirmed(t, folder):
     t.env.update(compiler(folder, NOT_32, 'usleep(4000);'))
-    said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 6, '--strategy', 'exhaustive', '--knobs', 'tile_q', '--db', 'small.db',
-                  '--time', 100).stderr
+    said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 6, '--strategy', 'exhaustive',
+                  '--knobs', 'tile_q', '--db', 'small.db', '--time', 100).stderr
     best = re.findall(r'trial \d+.*, best (\S+) times as fast with (.*), \d+ s left', said)
     check(best and best[-1][1] == 'tile_q=32' and schedule(folder) == [{'tile_q': 32}], said)
     for times, point in best:
@@ -173,10 +187,12 @@ def best_is_confirmed(t, folder):
 @case
 def luck_is_not_the_best(t, folder):
     """A candidate that is fast at first, and slow when it is measured anew, is never said to be the best."""
-    t.env.update(compiler(folder, TILE_32, 'static int calls; usleep(calls++ < 18 ? 2000 : 9000);', otherwise='usleep(4000);'))
-    said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', 'exhaustive', '--knobs', 'tile_q', '--db', 'small.db',
-                  '--time', 100).stderr
-    check([x for x in t.trials() if x['schedule']['tile_q'] == 32 and len(x['samples']) >= 21], 'it was not measured anew')
+    t.env.update(compiler(folder, TILE_32, 'static int calls; usleep(calls++ < 18 ? 2000 : 9000);',
+                          otherwise='usleep(4000);'))
+    said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', 'exhaustive',
+                  '--knobs', 'tile_q', '--db', 'small.db', '--time', 100).stderr
+    check([x for x in t.trials() if x['schedule']['tile_q'] == 32 and len(x['samples']) >= 21],
+          'it was not measured anew')
     check('tile_q=32' not in said, said)
 
 
@@ -185,14 +201,17 @@ def luck_is_not_the_best(t, folder):
 @case
 def ended_early(t, folder):
     """After Ctrl-C, or kill, nothing runs, and the search can go on."""
-    write(folder, '#!/bin/sh\nfor w in "$@"; do case $w in */small.c) touch "$STARTED"; sleep 60;; esac; done\nexec clang-19 "$@"\n', 'slow-cc')
+    write(folder, '#!/bin/sh\nfor w in "$@"; do case $w in */small.c) touch "$STARTED"; sleep 60;; esac; done\n'
+          'exec clang-19 "$@"\n', 'slow-cc')
     os.chmod(folder + '/slow-cc', 0o755)
     plain = dict(t.env)
-    arguments = ('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'random', '--trials', 2, '--db', 'small.db', '--time', 60)
+    arguments = ('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'random', '--trials', 2,
+                 '--db', 'small.db', '--time', 60)
     for number in signal.SIGINT, signal.SIGKILL:
-        t.env = plain | {'ATTNC_CC': 'slow-cc', 'PATH': folder + ':' + os.environ['PATH'], 'XDG_CACHE_HOME': folder + '/cache', 'STARTED': folder + '/started'}
-        process = subprocess.Popen(t.command(*arguments, '--resume'), cwd=folder, env=t.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   start_new_session=True)
+        t.env = plain | {'ATTNC_CC': 'slow-cc', 'PATH': folder + ':' + os.environ['PATH'],
+                         'XDG_CACHE_HOME': folder + '/cache', 'STARTED': folder + '/started'}
+        process = subprocess.Popen(t.command(*arguments, '--resume'), cwd=folder, env=t.env, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
         until = time.monotonic() + 60
         while not os.path.exists(folder + '/started'):
             check(time.monotonic() < until and process.poll() is None, 'the compiler never started')
@@ -201,7 +220,8 @@ def ended_early(t, folder):
         process.send_signal(number)
         if number == signal.SIGINT:
             process.wait(timeout=30)
-        said = t.call('--query', '--db', 'small.db').stdout   # after SIGKILL the process is dead, but waited for by nobody
+        # after SIGKILL the process is dead, but waited for by nobody
+        said = t.call('--query', '--db', 'small.db').stdout
         check('1 interrupted' in said and 'running' not in said, said)
         check([x['status'] for x in t.trials()] == ['interrupted'], str(t.trials()))
         process.wait(timeout=30)
@@ -217,8 +237,8 @@ def nothing_is_left_in_shared_memory(t, folder):
     for statement, trials in ('', 2), ('raise(SIGSEGV);', 3), ('for (;;) pause();', 2):
         t.env.update(compiler(folder, TILE_32 if statement else NOT_32, statement, folder + '/log'))
         t.env['XDG_CACHE_HOME'] = folder + '/cache%d' % len(statement)
-        t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'exhaustive', '--knobs', 'tile_q', '--trials', trials, '--limit', 5,
-               '--db', 'small.db', '--time', 60)
+        t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'exhaustive', '--knobs', 'tile_q',
+               '--trials', trials, '--limit', 5, '--db', 'small.db', '--time', 60)
         processes = set(read(folder, 'log').split())
         left = [name for name in os.listdir('/dev/shm') if name.split('_')[-2:-1] and name.split('_')[-2] in processes]
         check(processes and not left, 'left: %s' % left)
@@ -257,11 +277,13 @@ def foreign_words_are_plain(t, folder):
         db.execute("update knobs set name = ?1 || position, says = ?1", [evil])
         db.execute("update runs set spec_name = ?1, strategy = ?1, spec_text = ?1", [evil])
         db.execute("update trials set status = 'wrong', why = ?1", [evil])
-    for arguments in ['--query'], ['--export', 'csv'], ['--export', 'json'], ['--query', evil], ['--report', 'page.html']:
+    for arguments in (['--query'], ['--export', 'csv'], ['--export', 'json'], ['--query', evil],
+                      ['--report', 'page.html']):
         done = execute(t.command(*arguments, '--db', 'small.db'), cwd=folder, env=t.env)
         said = done.stdout + done.stderr + (read(folder, 'page.html') if '--report' in arguments else '')
         check(done.returncode == 0 and '\u202fb' in said or arguments[-1] == evil, said)
-        check(not [c for c in said.replace('\r\n', '\n') if ord(c) < 32 and c not in '\n\t' or 127 <= ord(c) < 160], '%s: %r' % (arguments, said))
+        check(not [c for c in said.replace('\r\n', '\n') if ord(c) < 32 and c not in '\n\t' or 127 <= ord(c) < 160],
+              '%s: %r' % (arguments, said))
     kept = json.loads(t.call('--export', 'json', '--db', 'small.db').stdout)
     check(runs_of(kept)[0]['strategy'] == evil, 'JSON keeps every character')
     with sqlite3.connect(folder + '/small.db') as db:

@@ -1,4 +1,5 @@
-"""What the cases of attnc tune work with: a folder with a spec, ways to call attnc there, compilers that change what they compile."""
+"""What the cases of attnc tune work with:
+a folder with a spec, ways to call attnc there, compilers that change what they compile."""
 import json
 import os
 import sqlite3
@@ -31,7 +32,8 @@ class Tuning:
         return done
 
     def search(self, *arguments, **options):
-        return self.call('small.yaml', '--shape', 'n=200,heads=2', '--samples', 3, '--db', 'small.db', '--time', 60, *arguments, **options)
+        return self.call('small.yaml', '--shape', 'n=200,heads=2', '--samples', 3, '--db', 'small.db', '--time', 60,
+                         *arguments, **options)
 
     def trials(self, db='small.db'):
         """Of all runs, as they are exported."""
@@ -53,8 +55,8 @@ def finished(trials):
 
 
 def compiler(folder, pattern, statement, log=None, otherwise=''):
-    """A C compiler that puts a statement at the beginning of small_forward in sources that match the pattern, and `otherwise` in others; the log gets its
-    parent's number."""
+    """A C compiler that puts a statement at the beginning of small_forward in sources that match the pattern, and
+    `otherwise` in others; the log gets its parent's number."""
     with open(folder + '/changing-cc', 'w') as file:
         file.write('''#!/usr/bin/python3
 import os, re, sys
