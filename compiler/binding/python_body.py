@@ -1,5 +1,6 @@
 
-_OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",), "bf16": ("bfloat16", "uint16"), "i32": ("int32",)}
+_OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",),
+                "bf16": ("bfloat16", "uint16"), "i32": ("int32",)}
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4}
 _DTYPES = ("f32", "bf16", "f16", "f64", "i32")  # enum attn_dtype
 
@@ -32,8 +33,8 @@ class _Problem(ctypes.Structure):
 
 
 class _Param(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int), ("shape", ctypes.c_int64 * 4),
-                ("offset", ctypes.c_size_t), ("random", ctypes.c_int)]
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int),
+                ("shape", ctypes.c_int64 * 4), ("offset", ctypes.c_size_t), ("random", ctypes.c_int)]
 
 
 class _Kernel(ctypes.Structure):
@@ -49,14 +50,17 @@ class _Kernel(ctypes.Structure):
 
 _lock = threading.Lock()
 _local = threading.local()
-_loaded = None  # the library, whether it runs on GNU's OpenMP, its description of the kernel, the offset of each parameter's pointer
+# the library, whether it runs on GNU's OpenMP, its description of the kernel, the offset of each parameter's pointer
+_loaded = None
 _seeded = {}  # what the last few seeds made: the parameters, and the memory they point to
-# The process that has called a kernel on several threads; the modules of all kernels share it, as they share OpenMP's threads.
+# The process that has called a kernel on several threads;
+# the modules of all kernels share it, as they share OpenMP's threads.
 _threaded = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))
 
 
 def load(path=None):
-    """Loads the compiled kernel from `path`; else from libNAME.so beside this file, as the first call of forward() does."""
+    """Loads the compiled kernel from `path`;
+    else from libNAME.so beside this file, as the first call of forward() does."""
     global _loaded
     if path is None:
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib" + NAME + ".so")
@@ -70,7 +74,8 @@ def load(path=None):
     offsets = {kernel.param[k].name.decode(): kernel.param[k].offset for k in range(kernel.params)}
     found = kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets)
     if found != (VERSION, DTYPE, HEAD_DIM, VALUE_DIM, sorted(name for name, *_ in PARAMETERS)):
-        raise OSError(f"{path} was compiled from other C than was made with {os.path.basename(__file__)}; compile it anew: {COMPILE}")
+        raise OSError(f"{path} was compiled from other C than was made with {os.path.basename(__file__)}; "
+                      f"compile it anew: {COMPILE}")
     gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")  # LLVM's OpenMP has both
     with _lock:
         _loaded = library, gnu, kernel, offsets
@@ -82,19 +87,21 @@ def load(path=None):
 
 class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
     _fields_ = [
-        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64)]
 
 
 class _VersionedTensor(ctypes.Structure):  # DLManagedTensorVersioned
     _fields_ = [
-        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
 
 
 _capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 def _is(value, module, kind):
@@ -109,14 +116,15 @@ class _Array:
     def __init__(self, name, value, writable=False):
         self.name = name
         if writable and (_is(value, "jax", "Array") or _is(value, "tensorflow", "Tensor")):
-            raise ValueError(f"{name} is an immutable array ({type(value).__name__}); without {name}= the result is a new one")
+            raise ValueError(f"{name} is an immutable array ({type(value).__name__}); "
+                             f"without {name}= the result is a new one")
         if hasattr(value, "__array_interface__"):
             self._from_interface(name, value, writable)
         elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
             self._from_dlpack(name, value, writable)
         elif _is(value, "jax", "Array"):
-            raise TypeError(
-                f"{name} is traced by JAX (jit, grad, vmap) and has no elements; call {NAME} outside of it, or by jax.pure_callback on NumPy arrays")
+            raise TypeError(f"{name} is traced by JAX (jit, grad, vmap) and has no elements; "
+                            f"call {NAME} outside of it, or by jax.pure_callback on NumPy arrays")
         else:
             raise TypeError(f"{name} is a {type(value).__name__}; expected a NumPy array, or a tensor with __dlpack__")
         if self.strides is None:
@@ -152,7 +160,8 @@ class _Array:
     def _from_dlpack(self, name, value, writable):
         device = tuple(int(number) for number in value.__dlpack_device__())
         if device[0] not in (1, 3):  # kDLCPU, kDLCUDAHost
-            raise ValueError(f"{name} is on another device ({getattr(value, 'device', device)}); {NAME} runs on the CPU")
+            raise ValueError(f"{name} is on another device ({getattr(value, 'device', device)}); "
+                             f"{NAME} runs on the CPU")
         try:
             try:
                 self.keep = value.__dlpack__(max_version=(1, 0))  # the capsule frees what it holds unless it is renamed
@@ -179,7 +188,8 @@ class _Array:
 
 
 def _expect(name, array, dtype, shape, sizes):
-    """Checks dtype and shape, in which words stand for sizes that are met for the first time or have to be as they were."""
+    """Checks dtype and shape, in which words stand for sizes that are met for the first time
+    or have to be as they were."""
     if array.dtype not in _OTHER_NAMES[dtype]:
         raise TypeError(f"{name} is {array.dtype}; {NAME} takes {' or '.join(_OTHER_NAMES[dtype])}")
     fits = len(array.shape) == len(shape)
@@ -198,7 +208,8 @@ def _strides(name, array, written=False):
     if 0 in array.shape:
         return _Strides(0, 0, columns)
     if columns > 1 and array.strides[3] != 1:
-        raise ValueError(f"{name}: its last axis has to be contiguous, but has a stride of {array.strides[3]} elements (strides {list(array.strides)})")
+        raise ValueError(f"{name}: its last axis has to be contiguous, "
+                         f"but has a stride of {array.strides[3]} elements (strides {list(array.strides)})")
     row = array.strides[2] if rows > 1 else columns
     batch, head = (stride if extent > 1 else 0 for stride, extent in zip(array.strides, array.shape[:2]))
     if row < columns or batch < 0 or head < 0:
@@ -209,10 +220,12 @@ def _strides(name, array, written=False):
 
 
 def _extent(array):
-    """An array's first byte and the end of its last, how many are contiguous, and the strides in bytes from one such run to others."""
+    """An array's first byte and the end of its last, how many are contiguous,
+    and the strides in bytes from one such run to others."""
     size = _BYTES[array.dtype]
     run, strides, end = size, [], array.address + size
-    for stride, extent in sorted((stride * size, extent) for stride, extent in zip(array.strides, array.shape) if extent > 1):
+    for stride, extent in sorted((stride * size, extent)
+                                 for stride, extent in zip(array.strides, array.shape) if extent > 1):
         end += stride * (extent - 1)
         if not strides and stride <= run:
             run += stride * (extent - 1)
@@ -222,7 +235,8 @@ def _extent(array):
 
 
 def _overlap(one, two):
-    """Whether two arrays share memory. Slices of one array are told apart where the same distances lead from run to run in both."""
+    """Whether two arrays share memory.
+    Slices of one array are told apart where the same distances lead from run to run in both."""
     if 0 in one.shape or 0 in two.shape:
         return False
     begin, end, run, strides = _extent(one)
@@ -256,7 +270,8 @@ def _result(q, made):
     if _is(q, "torch", "Tensor") or hasattr(q, "__array_interface__") or not hasattr(q, "__array_namespace__"):
         return made
     namespace = q.__array_namespace__()
-    return namespace.asarray(made) if str(made.dtype) == "bfloat16" else namespace.from_dlpack(made)  # DLPack takes no bfloat16 from NumPy
+    # DLPack takes no bfloat16 from NumPy
+    return namespace.asarray(made) if str(made.dtype) == "bfloat16" else namespace.from_dlpack(made)
 
 
 def _check_fork(library, threads):
@@ -265,7 +280,8 @@ def _check_fork(library, threads):
         return
     if _threaded.process not in (None, os.getpid()):
         raise RuntimeError(
-            f"{NAME}: this process was forked from one that had called a kernel on several threads, and would hang on several; "
+            f"{NAME}: this process was forked from one that had called a kernel on several threads, "
+            "and would hang on several; "
             "pass threads=1, or start processes by the method 'spawn' of multiprocessing")
     _threaded.process = os.getpid()
 
@@ -296,7 +312,8 @@ def _parameters(kernel, offsets, given, seed, sizes):
     params, keep = (ctypes.c_char * kernel.params_bytes)(), []
     wanted = [name for name, _, _, from_seed in PARAMETERS if from_seed and given[name] is None]
     if wanted and seed is None:
-        shapes = ", ".join(f"{name.replace('.', '_')} {list(shape)}" for name, _, shape, _ in PARAMETERS if name in wanted)
+        shapes = ", ".join(f"{name.replace('.', '_')} {list(shape)}"
+                           for name, _, shape, _ in PARAMETERS if name in wanted)
         raise ValueError(f"{NAME} needs seed=, or the parameters {shapes}")
     if wanted:
         with _lock:
@@ -313,7 +330,8 @@ def _parameters(kernel, offsets, given, seed, sizes):
         word = name.replace(".", "_")
         if given[name] is None:
             if not from_seed:
-                raise ValueError(f"{NAME} needs the parameter {word}, {_OTHER_NAMES[dtype][0]} [{', '.join(map(str, shape))}]")
+                raise ValueError(f"{NAME} needs the parameter {word}, "
+                                 f"{_OTHER_NAMES[dtype][0]} [{', '.join(map(str, shape))}]")
             continue
         array = _Array(word, given[name])
         _expect(word, array, dtype, shape, sizes)
@@ -336,7 +354,8 @@ def _forward(q, k, v, given, seed, out, threads):
             raise ValueError(f"{word} is {value}; expected 0 to {most}")
     sizes, problem = {}, _Problem(threads=threads)
     arrays = [_Array("q", q), _Array("k", k), _Array("v", v)]
-    for name, array, shape in zip("qkv", arrays, (("B", "H", "n_q", HEAD_DIM), ("B", "G", "n_k", HEAD_DIM), ("B", "G", "n_k", VALUE_DIM))):
+    for name, array, shape in zip("qkv", arrays, (("B", "H", "n_q", HEAD_DIM), ("B", "G", "n_k", HEAD_DIM),
+                                                  ("B", "G", "n_k", VALUE_DIM))):
         _expect(name, array, DTYPE, shape, sizes)
         setattr(problem, name, _strides(name, array))
     if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
@@ -347,7 +366,8 @@ def _forward(q, k, v, given, seed, out, threads):
     target = _Array("out", result, writable=True)
     _expect("out", target, DTYPE, ("B", "H", "n_q", VALUE_DIM), sizes)
     problem.out = _strides("out", target, written=True)
-    problem.batch, problem.heads, problem.kv_heads, problem.n_q, problem.n_k = (sizes[word] for word in ("B", "H", "G", "n_q", "n_k"))
+    problem.batch, problem.heads, problem.kv_heads, problem.n_q, problem.n_k = (
+        sizes[word] for word in ("B", "H", "G", "n_q", "n_k"))
     params, keep = _parameters(kernel, offsets, given, seed, sizes)
     for array in arrays + keep if out is not None else ():
         if isinstance(array, _Array) and _overlap(target, array):
@@ -358,5 +378,6 @@ def _forward(q, k, v, given, seed, out, threads):
         problem.workspace_bytes = kernel.workspace(ctypes.byref(problem))
         workspace = _workspace(problem.workspace_bytes)
         pointer = ctypes.addressof(params) if params is not None else None
-        _checked(kernel.forward(ctypes.byref(problem), pointer, *(array.address for array in arrays), target.address, workspace))
+        _checked(kernel.forward(ctypes.byref(problem), pointer, *(array.address for array in arrays),
+                                target.address, workspace))
     return _result(q, result) if out is None else out
