@@ -63,7 +63,9 @@
 struct call { /* what every thread needs to know */
     struct attn_problem p;
     const struct performer_relu_params *params;
-    const float *q, *k, *v;
+    const float *q;
+    const float *k;
+    const float *v;
     float *out;
 };
 
@@ -2214,13 +2216,14 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
     return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
+    (void)workspace_bytes;
     (void)bytes_a_thread;
     return 1;
 #endif
@@ -2276,6 +2279,51 @@ size_t performer_relu_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
+/* Whether this machine runs it. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* All tasks of a call, on the threads, each of which has so many bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    int64_t alone = tasks; /* the heads after these are all threads' together */
+    if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
+#ifndef _OPENMP
+    (void)threads;
+#endif
+    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = workspace + (size_t)number * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this->own,
+            .slots = work + this->own + this->shared};
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < alone; task++) {
+            if (this->head)
+                this->head(call, task, &part);
+            else
+                this->rows(call, task, work);
+        }
+        if (alone < tasks) together(this, threads, number, there, workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this->head(call, task, &part);
+    }
+    return 0;
+}
+
 int performer_relu_forward(const struct attn_problem *problem, const struct performer_relu_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -2289,41 +2337,12 @@ int performer_relu_forward(const struct attn_problem *problem, const struct perf
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
-        max_bytes = max_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, max_bytes);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
-    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    int64_t alone = tasks; /* the heads after these are all threads' together */
-    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
-    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-#endif
-    {
-        int number;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-        number = there++;
-        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
-            .slots = work + this.own + this.shared};
-#ifdef _OPENMP
-#pragma omp for schedule(dynamic)
-#endif
-        for (int64_t task = 0; task < alone; task++) {
-            if (this.head)
-                this.head(&call, task, &part);
-            else
-                this.rows(&call, task, work);
-        }
-        if (alone < tasks) together(&this, threads, number, there, (unsigned char *)workspace, &part);
-        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
-    }
-    return 0;
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 }
 
 static const struct attn_param param[] = {
@@ -2341,6 +2360,7 @@ static int forward_any(const struct attn_problem *problem, const void *params, c
     return performer_relu_forward(problem, (const struct performer_relu_params *)params, (const float *)q,
         (const float *)k, (const float *)v, (float *)out, workspace);
 }
+
 
 const struct attn_kernel performer_relu_kernel = {
     .name = "performer_relu", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,

@@ -57,7 +57,9 @@
 struct call { /* what every thread needs to know */
     struct attn_problem p;
     const struct softmax_alibi_params *params;
-    const float *q, *k, *v;
+    const float *q;
+    const float *k;
+    const float *v;
     float *out;
 };
 
@@ -1269,13 +1271,14 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
     return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
+    (void)workspace_bytes;
     (void)bytes_a_thread;
     return 1;
 #endif
@@ -1302,6 +1305,40 @@ size_t softmax_alibi_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
+/* Whether this machine runs it. */
+static int runs(const struct version *v)
+{
+    return v->rows != NULL;
+}
+
+/* All tasks of a call, on the threads, each of which has so many bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+#ifndef _OPENMP
+    (void)threads;
+#endif
+    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = workspace + (size_t)number * bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this->rows(call, task, work);
+    }
+    return 0;
+}
+
 int softmax_alibi_forward(const struct attn_problem *problem, const struct softmax_alibi_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -1314,29 +1351,12 @@ int softmax_alibi_forward(const struct attn_problem *problem, const struct softm
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes;
-    const int threads = thread_count(problem, bytes);
-    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
-    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-#endif
-    {
-        int number;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-        number = there++;
-        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-#ifdef _OPENMP
-#pragma omp for schedule(dynamic)
-#endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
-    }
-    return 0;
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = bytes;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 }
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -1350,6 +1370,7 @@ static int forward_any(const struct attn_problem *problem, const void *params, c
     return softmax_alibi_forward(problem, (const struct softmax_alibi_params *)params, (const float *)q,
         (const float *)k, (const float *)v, (float *)out, workspace);
 }
+
 
 const struct attn_kernel softmax_alibi_kernel = {
     .name = "softmax_alibi", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,

@@ -526,6 +526,8 @@ bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 struct ref loops_ref(const struct loops *l, int a);
 /* Elements of memory that a tile takes; INT64_MAX when that is too many. */
 int64_t array_elements(const struct array *a);
+/* Whether it is an input or output that has a number a row, which are side by side. */
+bool array_of_rows(const struct loops *l, const struct array *a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
 /* Whether some product is of pairs. */

@@ -89,6 +89,12 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
+bool array_of_rows(const struct loops *l, const struct array *a)
+{
+    return (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && a->rank > 0 &&
+           l->module->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT;
+}
+
 bool array_has_slots(const struct loops *l, const struct array *a)
 {
     bool slots = false;

@@ -16,6 +16,8 @@ struct roles {
 };
 /* Of the output of that number. Returns NULL, or why loops cannot be made for it. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
+/* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
+bool outputs_share_loops(const struct graph *g, int a, int b);
 
 /* ---- integers over the current ranges of axes (affine.c) ---- */
 

@@ -33,10 +33,13 @@ void draw_lists(const struct stmt *s, struct drawn_list *list)
 /* How many lists a tile of queries has, at most: one for every block it touches. */
 static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
 {
+    struct roles roles;
     const struct expr *x;
     int64_t block = 1;
+    roles_of(c->graph, 0, &roles);
+    const bool in_lanes = roles.lane >= 0 && (expr_axes(drawn->arg[0]) >> roles.lane & 1);
     floor_quotient(c->loops->module, drawn->arg[0], &x, &block);
-    return (c->tile_q - 2 + block) / block + 1;
+    return ((in_lanes ? c->tile_q : c->tile_k) - 2 + block) / block + 1;
 }
 
 static int64_t round_64(int64_t bytes)

@@ -38,3 +38,18 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
         }
     return NULL;
 }
+
+bool outputs_share_loops(const struct graph *g, int a, int b)
+{
+    struct roles of[2];
+    const struct value *v[2] = {&g->value[g->output[a].value], &g->value[g->output[b].value]};
+    if (roles_of(g, a, &of[0]) || roles_of(g, b, &of[1])) return false;
+    if (of[0].lane != of[1].lane || of[0].stream != of[1].stream || of[0].chunk != of[1].chunk ||
+        of[0].outer != of[1].outer)
+        return false;
+    for (int k = 0; k < 2; k++)
+        for (int r = 0; r < v[k]->rank; r++)
+            if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r]))
+                return false;
+    return true;
+}

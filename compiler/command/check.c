@@ -263,6 +263,12 @@ static const char *evaluate(const struct checking *c, const struct compilation *
     return loops_eval(k->loops, &c->size[sample], s->tensor, s->tensors, out);
 }
 
+/* Numbers of the result, and of what is saved beside it. */
+static size_t outputs_of(const struct checking *c, const struct sample *s)
+{
+    return (size_t)(s->elements + s->elements / s->value_dim * c->p->saved);
+}
+
 /* Adds to each row, `times` times, what the direction of rounding changes in it, before all passes and after this one
    (NULL: before alone): where a row cancels, that is all that is left of it, and a pass that adds in another order may
    change as much. */
@@ -271,8 +277,8 @@ static void add_rounding(const struct checking *c, const struct compilation *k, 
 {
     const struct sample *s = &c->sample[sample];
     struct arena *arena = arena_new();
-    double *low = arena_alloc(arena, (size_t)s->elements * sizeof *low),
-           *high = arena_alloc(arena, (size_t)s->elements * sizeof *high);
+    double *low = arena_alloc(arena, outputs_of(c, s) * sizeof *low),
+           *high = arena_alloc(arena, outputs_of(c, s) * sizeof *high);
     for (int after = 0; after <= (pass ? 1 : 0); after++) {
         const int before = fegetround();
         fesetround(FE_DOWNWARD);
@@ -471,7 +477,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     struct checking checking = {.o = o, .p = p, .good = true}, *c = &checking;
     struct arena *arena = p->arena;
     uint64_t state = o->has_seed ? o->seed : 1;
-    int64_t max = 0;
+    size_t max = 0;
     bool rounded = false, linear = false;
     for (int t = 0; t < p->compilations; t++) {
         rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
@@ -486,7 +492,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
         s->value_dim = p->spec->value_dim;
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
-        if (s->elements > max) max = s->elements;
+        if (outputs_of(c, s) > max) max = outputs_of(c, s);
         fill(s, p->graph, &c->size[n], n % 2 == 0 || linear, &state, arena);
         const char *wrong = graph_eval(p->graph, &c->size[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
@@ -503,8 +509,8 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
             return STATUS_MACHINE;
         }
     }
-    c->out = arena_alloc(arena, (size_t)max * sizeof(double));
-    c->row = arena_alloc(arena, (size_t)max * sizeof(double));
+    c->out = arena_alloc(arena, max * sizeof(double));
+    c->row = arena_alloc(arena, max * sizeof(double));
     for (int t = 0; t < p->compilations && c->good; t++) {
         struct compilation again = *p->compilation[t];
         say(c, " %s%s, %s", again.target->name, target_features_text(arena, again.target),
@@ -518,6 +524,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     }
     enum status status = c->good ? check_kernel(c) : STATUS_INPUT;
     if (status == STATUS_MACHINE) return status;
+    if (p->backwards) say(c, " gradients: not checked yet\n");
     say(c, "%s: %s\n", p->spec->name, c->good ? "ok" : "wrong");
     return c->good ? STATUS_DONE : STATUS_INPUT;
 }

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { Q, K, V, INPUTS };
-static const char *const input_names[INPUTS] = {"q", "k", "v"};
+enum { Q, K, V, DOUT, INPUTS };
+static const char *const input_names[INPUTS] = {"q", "k", "v", "dout"};
 
 struct run {
     const struct options *options;
@@ -163,12 +163,14 @@ static void read_inputs(struct run *r)
     const struct attn_kernel *kernel = r->kernel;
     const int64_t expected[INPUTS][4] = {{ATTN_BATCH, ATTN_HEADS, ATTN_N_Q, kernel->head_dim},
                                          {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->head_dim},
-                                         {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->value_dim}};
+                                         {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->value_dim},
+                                         {ATTN_BATCH, ATTN_HEADS, ATTN_N_Q, kernel->value_dim}};
     struct attn_problem *p = &r->problem;
     *p = (struct attn_problem){
         .batch = -1, .heads = -1, .kv_heads = -1, .n_q = -1, .n_k = -1, .threads = r->options->threads};
     bool missing[INPUTS];
-    for (int k = 0; k < INPUTS; k++) missing[k] = !read_array(r, input_names[k], kernel->dtype, &r->input[k]);
+    const int inputs = kernel->backward ? INPUTS : DOUT;
+    for (int k = 0; k < inputs; k++) missing[k] = !read_array(r, input_names[k], kernel->dtype, &r->input[k]);
     /* The first array that has an axis says how long it is; the others are held against that. */
     const struct attn_array *q = &r->input[Q], *keys = &r->input[K];
     if (q->data && q->rank == 4) {
@@ -180,8 +182,9 @@ static void read_inputs(struct run *r)
         p->kv_heads = keys->shape[1];
         p->n_k = keys->shape[2];
     }
-    for (int k = 0; k < INPUTS; k++) {
+    for (int k = 0; k < inputs; k++) {
         const char *path = file_path(r, r->options->in_dir, input_names[k]);
+        if (missing[k] && k == DOUT) continue; /* then no gradient is asked for */
         if (missing[k]) {
             complain(r->options, "%s: no such file; it holds %s, shape %s", path, input_names[k],
                      shape_text(r, 4, expected[k]));
@@ -189,7 +192,9 @@ static void read_inputs(struct run *r)
             continue;
         }
         const struct attn_array *a = &r->input[k];
-        if (!a->data || !check_shape(r, input_names[k], a, 4, expected[k], k == V ? "value_dim" : "head_dim")) continue;
+        if (!a->data ||
+            !check_shape(r, input_names[k], a, 4, expected[k], k == V || k == DOUT ? "value_dim" : "head_dim"))
+            continue;
         bool empty = a->shape[0] == 0 || a->shape[1] == 0 || a->shape[2] == 0;
         if (empty) {
             complain(r->options, "%s: shape %s has no elements", path, shape_text(r, 4, a->shape));
@@ -287,6 +292,62 @@ static void explain_order(struct run *r)
     failed(r, STATUS_INPUT);
 }
 
+/* An array that the kernel writes; false (reported) when there is no memory for it. */
+static bool make_output(struct run *r, struct attn_array *a, const char *name, int64_t heads, int64_t rows, int64_t dim)
+{
+    const struct attn_problem *p = &r->problem;
+    const size_t bytes = (size_t)(p->batch * heads * rows * dim) * attn_dtype_size(r->kernel->dtype);
+    *a = (struct attn_array){.dtype = r->kernel->dtype, .rank = 4, .shape = {p->batch, heads, rows, dim}};
+    a->data = attn_alloc(bytes);
+    if (!a->data) out_of_memory(r, arena_printf(r->arena, "%s.npy", name), bytes);
+    return a->data != NULL;
+}
+
+static void write_output(struct run *r, const struct loaded_kernel *loaded, const char *name, struct attn_array *a,
+                         double seconds)
+{
+    char message[256];
+    const struct options *o = r->options;
+    const char *path = file_path(r, o->out_dir, name);
+    const int threads = kernel_threads(loaded, r->problem.threads);
+    if (attn_npy_write(path, a, message, sizeof message) != 0) {
+        complain(o, "%s: %s", path, message);
+        failed(r, STATUS_MACHINE);
+    } else if (!o->console.quiet) {
+        fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, a->shape), dtype_text(a->dtype),
+                seconds < 1 ? 3 : 2, seconds < 1 ? 1e3 * seconds : seconds, seconds < 1 ? "ms" : "s", threads,
+                threads == 1 ? "" : "s");
+    }
+}
+
+/* The gradients, from what forward left. */
+static void call_backward(struct run *r, const struct loaded_kernel *loaded, const struct attn_array *out)
+{
+    static const char *const names[] = {"dq", "dk", "dv"};
+    const struct attn_kernel *kernel = r->kernel;
+    struct attn_problem *p = &r->problem;
+    struct attn_array d[3] = {{.data = NULL}};
+    bool room = make_output(r, &d[Q], names[Q], p->heads, p->n_q, kernel->head_dim) &&
+                make_output(r, &d[K], names[K], p->kv_heads, p->n_k, kernel->head_dim) &&
+                make_output(r, &d[V], names[V], p->kv_heads, p->n_k, kernel->value_dim);
+    p->workspace_bytes = kernel->backward_workspace(p);
+    void *workspace = room ? attn_alloc(p->workspace_bytes) : NULL;
+    if (room && !workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
+    if (workspace) {
+        double start = attn_seconds();
+        int error = kernel->backward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out->data,
+                                     r->input[DOUT].data, d[Q].data, d[K].data, d[V].data, NULL, workspace);
+        double seconds = attn_seconds() - start;
+        if (error) {
+            complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
+            failed(r, STATUS_INPUT);
+        }
+        for (int k = 0; k < 3 && !error; k++) write_output(r, loaded, names[k], &d[k], seconds);
+    }
+    attn_free(workspace);
+    for (int k = 0; k < 3; k++) attn_free(d[k].data);
+}
+
 static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
 {
     const struct options *o = r->options;
@@ -305,37 +366,35 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         failed(r, STATUS_MACHINE);
         return;
     }
-    struct attn_array out = {
-        .dtype = kernel->dtype, .rank = 4, .shape = {p->batch, p->heads, p->n_q, kernel->value_dim}};
-    size_t out_bytes = (size_t)(p->batch * p->heads * p->n_q * kernel->value_dim) * attn_dtype_size(kernel->dtype);
+    struct attn_array out;
+    bool room = make_output(r, &out, "out", p->heads, p->n_q, kernel->value_dim);
+    const bool gradients = r->input[DOUT].data != NULL;
     p->workspace_bytes = kernel->workspace(p);
     void *workspace = attn_alloc(p->workspace_bytes);
-    out.data = attn_alloc(out_bytes);
     if (!workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
-    if (!out.data) out_of_memory(r, "out.npy", out_bytes);
-    if (workspace && out.data) {
+    if (gradients) {
+        p->saved_bytes = kernel->saved(p);
+        p->saved = attn_alloc(p->saved_bytes);
+        if (!p->saved) out_of_memory(r, "what is saved for the gradients", p->saved_bytes);
+        room &= p->saved != NULL;
+    }
+    if (workspace && room) {
         double start = attn_seconds();
         error = kernel->forward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out.data,
                                 workspace);
         double seconds = attn_seconds() - start;
-        char message[256];
-        const char *path = file_path(r, o->out_dir, "out");
         if (error == ATTN_EORDER) {
             explain_order(r);
             if (!there) (void)rmdir(o->out_dir);
         } else if (error) {
             complain(o, "%s: %s", kernel->name, attn_strerror(error));
             failed(r, STATUS_INPUT);
-        } else if (attn_npy_write(path, &out, message, sizeof message) != 0) {
-            complain(o, "%s: %s", path, message);
-            failed(r, STATUS_MACHINE);
-        } else if (!o->console.quiet) {
-            int threads = kernel_threads(loaded, p->threads);
-            fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, out.shape),
-                    dtype_text(out.dtype), seconds < 1 ? 3 : 2, seconds < 1 ? 1e3 * seconds : seconds,
-                    seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
+        } else {
+            write_output(r, loaded, "out", &out, seconds);
         }
+        if (!error && gradients && r->status == STATUS_DONE) call_backward(r, loaded, &out);
     }
+    attn_free(p->saved);
     attn_free(workspace);
     attn_free(out.data);
 }

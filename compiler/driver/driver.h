@@ -26,6 +26,8 @@ struct unit {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
     int versions;
+    struct compilation *backward[MAX_VERSIONS * MAX_PARTS]; /* of the gradients, as struct emission has them */
+    int backwards, parts, saved, row_sums;
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* why there is no linear form, or NULL */

@@ -64,6 +64,11 @@ static const struct emission *emission_of(const struct unit *p)
                            .compilations = p->compilations,
                            .version = p->version,
                            .versions = p->versions,
+                           .backward = (const struct compilation *const *)p->backward,
+                           .backwards = p->backwards,
+                           .parts = p->parts,
+                           .saved = p->saved,
+                           .row_sums = p->row_sums,
                            .standalone = p->standalone};
     return e;
 }

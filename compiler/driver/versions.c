@@ -40,8 +40,15 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
-                                   bool linear, bool shown)
+/* The program of a spec that has gradients leaves what they need of its rows, where they are of the same form. */
+static enum program_kind forward_program(const struct spec *spec, bool linear)
+{
+    return (spec->emit & EMIT_BACKWARD) && !linear ? PROGRAM_SAVING : PROGRAM_FORWARD;
+}
+
+static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
+                                           const struct target *target, bool linear, enum program_kind program,
+                                           int group, bool shown)
 {
     struct unit *p = x->p;
     struct compilation *c = arena_alloc(p->arena, sizeof *c);
@@ -50,10 +57,41 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
                               .target = target,
                               .diagnostics = x->d,
                               .source = p->graph,
-                              .linear = linear};
+                              .linear = linear,
+                              .program = program,
+                              .group = group};
     c->graph = build_graph(p->arena, p->spec, x->d); /* every compilation has a module of its own */
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return c;
+}
+
+static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
+                                   bool linear, bool shown)
+{
+    return compile_program(x, schedule, target, linear, forward_program(x->p->spec, linear), 0, shown);
+}
+
+/* The parts of the gradients for a target: what is saved, the sums of rows, then each group that shares its loops. */
+static void compile_backward(struct maker *x, const struct target *target)
+{
+    struct unit *p = x->p;
+    struct compilation *first = compile_program(x, NULL, target, false, PROGRAM_GRADIENTS, 1, false);
+    if (!x->good) return;
+    p->saved = first->saving->outputs - 1;
+    p->row_sums = first->row_sums->outputs;
+    if (first->groups > MAX_PARTS - 2) {
+        diagnostics_error(x->d, p->spec->emit_at, "the gradients of so many parameters are not compiled yet");
+        x->good = false;
+        return;
+    }
+    const int begin = p->backwards;
+    if (p->saved) p->backward[p->backwards++] = compile_program(x, NULL, target, false, PROGRAM_SAVED, 0, false);
+    if (p->row_sums && x->good)
+        p->backward[p->backwards++] = compile_program(x, NULL, target, false, PROGRAM_ROW_SUMS, 0, false);
+    p->backward[p->backwards++] = first;
+    for (int group = 2; group <= first->groups && x->good; group++)
+        p->backward[p->backwards++] = compile_program(x, NULL, target, false, PROGRAM_GRADIENTS, group, false);
+    p->parts = p->backwards - begin;
 }
 
 /* The forms of a target without a schedule. Whether the linear one can pay off is decided on the first target. */
@@ -171,6 +209,13 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (x->good) drop_idle(p, first, first_version);
     }
     if (!x->good) return false;
+    for (int k = 0; k < p->compilations && (spec->emit & EMIT_BACKWARD) && x->good; k++)
+        if (k + 1 == p->compilations || p->compilation[k + 1]->target != p->compilation[k]->target)
+            compile_backward(x, p->compilation[k]->target);
+    if (!x->good) {
+        if (p->compilations) diagnostics_note(d, spec->emit_at, "this is of the gradients that 'emit' asks for");
+        return false;
+    }
     bool linear = false;
     for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->linear;
     if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule takes it for no length";

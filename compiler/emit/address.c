@@ -71,6 +71,12 @@ const char *emit_step(struct emitter *x, const struct ref *r, int axis)
     return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
 }
 
+bool emit_is_wanted(const struct emitter *x, const struct array *a)
+{
+    return a->kind == ARRAY_OUTPUT &&
+           (x->c->program == PROGRAM_GRADIENTS || (x->c->program == PROGRAM_SAVING && array_of_rows(x->l, a)));
+}
+
 /* "array + offset" as an element of the array. */
 const char *emit_element(struct emitter *x, const struct ref *r)
 {

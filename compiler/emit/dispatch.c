@@ -77,6 +77,8 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
         text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld",
                  emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
                  (long long)l->workspace);
+        if (c->program == PROGRAM_SAVING) text_add(out, ", .saves = 1");
+        if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
         if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
         if (emit_in_phases(l))
             text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,
@@ -86,10 +88,31 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
     }
 }
 
-void emit_choice(const struct emitted_file *e, struct template_names *t)
+/* What a function that chooses among versions does; `otherwise`: before it finds none. */
+static void choose(const struct emitted_file *e, const struct version *v, int versions, const char *otherwise,
+                   struct text *out)
 {
     const bool phases = emit_any_in_phases(e->c, e->compilations), apart = emit_any_apart(e->c, e->compilations);
-    bool used = true, any = false, certain = false;
+    bool certain = false;
+    for (int k = 0, compilation = 0, count; k < versions && !certain; k += count) {
+        const struct target *m = v[k].c->target;
+        count = same_versions(v + k, versions - k);
+        const char *guard = emit_guard(e->c, compilation);
+        if (*guard) text_add(out, "#if %s\n", guard);
+        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
+        returns(v + k, count, *m->supported ? 4 : 0, phases, apart, out);
+        if (*m->supported && count > 1) text_add(out, "    }\n");
+        if (*guard) text_add(out, "#endif\n");
+        certain = emit_certain_target(m);
+        compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
+    }
+    if (!certain)
+        text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, apart ? ", .apart = 1" : "");
+}
+
+void emit_choice(const struct emitted_file *e, struct template_names *t)
+{
+    bool used = true, any = false;
     for (int k = 0, count; k < e->versions; k += count) {
         count = same_versions(e->version + k, e->versions - k);
         used &= count > 1;
@@ -97,22 +120,24 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
     }
     template_set_number(t, "BY_SCHEDULE", any && e->p->spec->schedules);
     template_set_number(t, "BY_FORM", any);
-    struct text made = {0}, *const out = &made;
-    if (!used) text_add(out, "    (void)n_k;\n");
-    for (int k = 0, compilation = 0, count; k < e->versions && !certain; k += count) {
-        const struct target *m = e->version[k].c->target;
-        count = same_versions(e->version + k, e->versions - k);
-        const char *guard = emit_guard(e->c, compilation);
-        if (*guard) text_add(out, "#if %s\n", guard);
-        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
-        returns(e->version + k, count, *m->supported ? 4 : 0, phases, apart, out);
-        if (*m->supported && count > 1) text_add(out, "    }\n");
-        if (*guard) text_add(out, "#endif\n");
-        certain = emit_certain_target(m);
-        compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
+    struct text made = {0};
+    if (!used) text_add(&made, "    (void)n_k;\n");
+    choose(e, e->version, e->versions, used ? "    (void)n_k;\n" : "", &made);
+    template_set_text(t, "CHOICE", &made);
+}
+
+void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t)
+{
+    struct version v[MAX_VERSIONS];
+    struct text made = {0};
+    for (int part = 0; part < e->p->parts; part++) {
+        int versions = 0;
+        for (int k = part; k < e->p->backwards; k += e->p->parts)
+            for (int n = 0; n < e->compilations; n++)
+                if (e->c[n] == e->p->backward[k]) v[versions++] = (struct version){e->c[n], 0, 1};
+        if (part + 1 < e->p->parts) text_add(&made, "    case %d:\n", part);
+        if (part + 1 == e->p->parts) text_add(&made, "    default:\n");
+        choose(e, v, versions, "", &made);
     }
-    if (!certain)
-        text_add(out, "%s    return (struct version){.tile = 1%s};\n", used ? "    (void)n_k;\n" : "",
-                 apart ? ", .apart = 1" : "");
-    template_set_text(t, "CHOICE", out);
+    template_set_text(t, "PART_CHOICES", &made);
 }

@@ -6,7 +6,7 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES };
+enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES, MAX_PARTS = 32 };
 
 /* What runs from `from` keys on. */
 struct version {
@@ -22,6 +22,10 @@ struct emission {
     int compilations;
     const struct version *version; /* by target, then ascending */
     int versions;
+    /* Of the gradients the parts, which run one after the other, for each target after those of the one before. */
+    const struct compilation *const *backward;
+    int backwards, parts; /* all of these; those of a target */
+    int saved, row_sums;  /* arrays that forward leaves to them; that one of them leaves to the others */
     bool standalone;
 };
 

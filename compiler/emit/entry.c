@@ -12,8 +12,7 @@ extern const char kernel_preamble[], kernel_entry[]; /* emit/c/kernel.c, emit/c/
 
 /* ---- arrays ---- */
 
-enum entry { ENTRY_forward };
-enum access { READ, WRITTEN };
+enum access { READ, WRITTEN, WANTED };
 enum heads { HEADS, KV_HEADS };
 enum length { N_Q, N_K };
 enum elements { HEAD_DIM, VALUE_DIM };
@@ -30,7 +29,13 @@ static const struct entry_array {
 #include "entry.def"
 #undef ARRAY
 };
-enum { ARRAYS = sizeof arrays / sizeof *arrays };
+enum {
+    ARRAYS = sizeof arrays / sizeof *arrays,
+    ARRAYS_OF_FORWARD = 0
+#define ARRAY(entry, name, access, heads, length, elements) +(ENTRY_##entry == ENTRY_forward)
+#include "entry.def"
+#undef ARRAY
+};
 
 /* The first array of an entry point, whose rows stand together, and how many it has. */
 static const struct entry_array *arrays_of(enum entry entry, int *count)
@@ -41,10 +46,10 @@ static const struct entry_array *arrays_of(enum entry entry, int *count)
     return arrays + first;
 }
 
-const char *emit_array_arguments(struct arena *arena, const char *stored)
+const char *emit_array_arguments(struct arena *arena, enum entry entry, const char *stored)
 {
     int count;
-    const struct entry_array *const array = arrays_of(ENTRY_forward, &count);
+    const struct entry_array *const array = arrays_of(entry, &count);
     const char *list = "";
     for (int a = 0; a < count; a++)
         list = arena_printf(arena, "%s%s%s%s *%s", list,
@@ -67,30 +72,106 @@ const char *emit_array_shapes(const struct spec *spec, struct arena *arena)
     return list;
 }
 
-/* What the words for arrays in emit/c/ stand for. */
-static void set_arrays(struct template_names *t, const char *stored)
+/* The members of a call: every array once, constant if no entry point that there is writes it. */
+static const char *call_members(struct arena *arena, bool backward, const char *stored)
+{
+    const char *members = "";
+    const int all = backward ? ARRAYS : ARRAYS_OF_FORWARD;
+    for (int a = 0; a < all; a++) {
+        bool before = false, written = false;
+        for (int b = 0; b < all; b++) {
+            const bool same = strcmp(arrays[a].name, arrays[b].name) == 0;
+            before |= same && b < a;
+            written |= same && arrays[b].access != READ;
+        }
+        if (!before)
+            members = arena_printf(arena, "%s%s%s%s *%s;", members, *members ? "\n    " : "", written ? "" : "const ",
+                                   stored, arrays[a].name);
+    }
+    return members;
+}
+
+/* What the words for an entry point's arrays in emit/c/ stand for: those of forward begin with ARRAY, of backward with
+   GRADIENT. */
+static void set_arrays(struct template_names *t, enum entry entry, const char *stored)
 {
     int count;
-    const struct entry_array *const array = arrays_of(ENTRY_forward, &count);
-    const char *members = "", *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "";
+    const struct entry_array *const array = arrays_of(entry, &count);
+    const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "",
+               *word = entry == ENTRY_forward ? "ARRAY" : "GRADIENT";
     for (int a = 0; a < count; a++) {
         const char *name = array[a].name, *comma = a ? ", " : "", *constant = array[a].access == READ ? "const " : "";
-        const bool same = a && array[a].access == array[a - 1].access;
-        members = same ? arena_printf(t->arena, "%s, *%s", members, name)
-                       : arena_printf(t->arena, "%s%s%s%s *%s", members, a ? ";\n    " : "", constant, stored, name);
-        values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, name);
+        const bool writable = entry != ENTRY_forward && strcmp(name, "out") == 0; /* forward writes that member */
+        values = arena_printf(t->arena, "%s%s.%s = %s%s", values, comma, name,
+                              writable ? arena_printf(t->arena, "(%s *)", stored) : "", name);
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, comma, constant, name);
         cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, comma, constant, stored, name);
         const char **const missing = array[a].length == N_Q ? &of_queries : &of_keys;
-        *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
+        if (array[a].access != WANTED)
+            *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
     }
-    template_set(t, "ARRAY_MEMBERS", arena_printf(t->arena, "%s;", members));
-    template_set(t, "ARRAY_ARGUMENTS", emit_array_arguments(t->arena, stored));
-    template_set(t, "ARRAY_VALUES", values);
-    template_set(t, "ARRAY_MISSING",
-                 arena_printf(t->arena, "%s || !workspace || (call.p.n_k > 0 && (%s))", of_queries, of_keys));
-    template_set(t, "ARRAY_ANY_ARGUMENTS", any);
-    template_set(t, "ARRAY_ANY_VALUES", cast);
+    template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, entry, stored));
+    template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
+    template_set(t, arena_printf(t->arena, "%s_ANY_ARGUMENTS", word), any);
+    template_set(t, arena_printf(t->arena, "%s_ANY_VALUES", word), cast);
+    template_set(t, arena_printf(t->arena, "%s_OF_QUERIES_MISSING", word), of_queries);
+    template_set(t, arena_printf(t->arena, "%s_OF_KEYS_MISSING", word), of_keys);
+}
+
+/* ---- what is left for the gradients ---- */
+
+static const char *row_members(const struct emitted_file *e, struct arena *arena)
+{
+    const char *members = "", *real = emit_real(e->p->spec->dtype);
+    for (int k = 0; k < e->p->saved; k++)
+        members = arena_printf(arena, "%s%s%s *saved_%d; /* [B,H,n_q], or NULL */", members, *members ? "\n    " : "",
+                               real, k);
+    for (int k = 0; k < e->p->row_sums; k++)
+        members = arena_printf(arena, "%s%s%s *row_%d; /* [B,H,n_q] */", members, *members ? "\n    " : "", real, k);
+    return members;
+}
+
+/* Statements that point the members of that name at their arrays, which begin at `from`. */
+static const char *row_values(const struct emitted_file *e, struct arena *arena, const char *name, int count,
+                              const char *from)
+{
+    const char *values = "", *real = emit_real(e->p->spec->dtype);
+    for (int k = 0; k < count; k++)
+        values = arena_printf(arena, "%s%s    call->%s_%d = (%s *)(void *)(%s + %d * row_bytes(&call->p));", values,
+                              k ? "\n" : "", name, k, real, from, k);
+    return values;
+}
+
+/* The calls of the parts of backward: of the gradients, if one of them is wanted. */
+static const char *part_calls(const struct emitted_file *e, struct arena *arena)
+{
+    const char *calls = "";
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct compilation *c = e->p->backward[part];
+        const char *when = "";
+        for (int o = 0; o < c->graph->outputs && c->program == PROGRAM_GRADIENTS; o++)
+            when = arena_printf(arena, "%s%s%s", when, o ? " || " : "", c->graph->output[o].name);
+        if (c->program == PROGRAM_SAVED) when = "!kept";
+        if (c->program == PROGRAM_ROW_SUMS) when = "1";
+        calls = arena_printf(arena, "%s%s    if (!error && (%s)) error = run_part(%d, &call, threads, work);", calls,
+                             part ? "\n" : "", when, part);
+    }
+    return calls;
+}
+
+static void set_backward(struct template_names *t, const struct emitted_file *e)
+{
+    template_set_number(t, "BACKWARD", e->p->parts > 0);
+    template_set(t, "ROW_MEMBERS", row_members(e, t->arena));
+    if (!e->p->parts) return;
+    set_arrays(t, ENTRY_backward, emit_stored(e->p->spec->dtype));
+    template_set_number(t, "SAVED_COUNT", e->p->saved);
+    template_set_number(t, "ROW_SUM_COUNT", e->p->row_sums);
+    template_set_number(t, "PARTS", e->p->parts);
+    template_set(t, "SAVED_VALUES", row_values(e, t->arena, "saved", e->p->saved, "saved"));
+    template_set(t, "ROW_SUM_VALUES", row_values(e, t->arena, "row", e->p->row_sums, "rows"));
+    template_set(t, "PART_CALLS", part_calls(e, t->arena));
+    template_set(t, "REAL", emit_real(e->p->spec->dtype));
 }
 
 /* ---- parameters ---- */
@@ -146,8 +227,10 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
-    set_arrays(&t, emit_stored(c->spec->dtype));
+    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->parts > 0, emit_stored(c->spec->dtype)));
+    set_arrays(&t, ENTRY_forward, emit_stored(c->spec->dtype));
     set_params(&t, c);
+    set_backward(&t, e);
     return t;
 }
 
@@ -164,6 +247,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     struct text params = {0};
     emit_params_functions(c, &params);
     emit_choice(e, &t);
+    if (e->p->parts) emit_choice_of_parts(e, &t);
     template_set_text(&t, "PARAMS_FUNCTIONS", &params);
     template_set_number(&t, "BY_LENGTH", emit_by_length(e->version, e->versions));
     template_set(&t, "LENGTHS", lengths(e, t.arena));

@@ -60,11 +60,12 @@ static void heading(const struct emitted_file *e, struct text *out)
     graph_print(c[0]->source, &graph);
     emit_comment(arena, out, graph.data, 5);
     text_free(&graph);
-    text_add(out, "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and "
-                  "the running\n"
-                  "   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what "
-                  "came before.\n"
-                  "   Keys that no query of the tile sees are skipped.\n");
+    text_add(out,
+             "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and "
+             "the running\n"
+             "   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what "
+             "came before.\n"
+             "   Keys that no query of the tile sees are skipped.\n");
     const int64_t from = linear_from(e);
     for (int k = 0; k < e->compilations; k++)
         if (c[k]->features) {
@@ -76,6 +77,7 @@ static void heading(const struct emitted_file *e, struct text *out)
             break;
         }
     for (int k = 0; k < e->compilations; k++) {
+        if (c[k]->program != PROGRAM_FORWARD && c[k]->program != PROGRAM_SAVING) continue;
         text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread",
                  c[k]->target->name, c[k]->linear ? "linear" : "quadratic",
                  loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
@@ -194,11 +196,17 @@ static void one_target(const struct compilation *const *c, int count, const char
 
 void emit_source(const struct emission *p, const struct target *only, const char *command, struct text *file)
 {
-    const struct compilation *c[MAX_COMPILATIONS];
+    const struct compilation *c[MAX_COMPILATIONS + MAX_VERSIONS * MAX_PARTS];
     struct version version[MAX_COMPILATIONS];
     int compilations = 0, versions = 0;
-    for (int k = 0; k < p->compilations; k++)
-        if (!only || p->compilation[k]->target == only) c[compilations++] = p->compilation[k];
+    for (int k = 0; k < p->compilations; k++) {
+        const struct target *t = p->compilation[k]->target;
+        if (only && t != only) continue;
+        c[compilations++] = p->compilation[k];
+        if (k + 1 < p->compilations && p->compilation[k + 1]->target == t) continue;
+        for (int b = 0; b < p->backwards; b++)
+            if (p->backward[b]->target == t) c[compilations++] = p->backward[b];
+    }
     for (int k = 0; k < p->versions; k++)
         if (!only || p->version[k].c->target == only) version[versions++] = p->version[k];
     const struct emitted_file emission = {p, c, version, compilations, versions, command}, *const e = &emission;

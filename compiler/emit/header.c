@@ -8,6 +8,37 @@
 
 /* ---- NAME.h ---- */
 
+/* The interface of backward. */
+static void gradients(const struct emission *p, struct text *out)
+{
+    const struct compilation *c = p->compilation[0];
+    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype);
+    text_add(
+        out,
+        "\n/* Gradients by learned parameters. */\nstruct %s_gradients {\n    int none; /* this variant has none: pass "
+        "NULL */\n};\n",
+        name);
+    text_add(out,
+             "/* Bytes that %s_forward leaves in problem->saved, if that is not NULL, for %s_backward with the same "
+             "arrays. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
+             name, name, name);
+    text_add(
+        out,
+        "/* Bytes of workspace for %s_backward, to be aligned to 64; put them into problem->workspace_bytes. Of NULL: "
+        "0. */\nsize_t %s_backward_workspace(const struct attn_problem *problem);\n",
+        name, name);
+    text_add(
+        out,
+        "/* From dout, the gradient by out, those by q, k and v, which are written; one that is NULL is not computed. "
+        "With grouped heads dk and dv are sums over the group. Returns as forward does; the bits depend neither on "
+        "the threads nor on which gradients are wanted. */\n");
+    text_add(
+        out,
+        "int %s_backward(const struct attn_problem *problem, const struct %s_params *params, %s, struct %s_gradients "
+        "*gradients, void *workspace);\n",
+        name, name, emit_array_arguments(c->graph->module->arena, ENTRY_backward, stored), name);
+}
+
 void emit_header(const struct emission *p, const char *command, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
@@ -47,7 +78,8 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
-        name, name, emit_array_arguments(c->graph->module->arena, stored));
+        name, name, emit_array_arguments(c->graph->module->arena, ENTRY_forward, stored));
+    if (p->parts) gradients(p, out);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
     if (!p->standalone) emit_fold(out);
 }

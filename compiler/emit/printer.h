@@ -67,8 +67,12 @@ const char *emit_form(const struct compilation *c);
 bool emit_in_phases(const struct loops *l);
 /* The queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
 int64_t emit_tasks_of(const struct loops *l);
+/* Whether the tiles are of keys. */
+bool emit_tasks_of_keys(const struct loops *l);
 /* How far apart neighbours in a task's tile of queries are. */
 int64_t emit_tasks_apart(const struct loops *l);
+/* Whether it is written only where the caller wants it: its pointer may be NULL. */
+bool emit_is_wanted(const struct emitter *x, const struct array *a);
 /* Statements, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* A DOT statement; the functions that those before it call. (dot.c) */
@@ -89,7 +93,7 @@ const char *emit_end(const struct emitter *x, int axis);
    name. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
-void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
+void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
 /* What the conditions in a statement compare of ids, declared where they are first known: before the loop, or
    (`inside`) at the beginning of its body; and the C of one end of such a range. (ids.c) */
@@ -156,13 +160,15 @@ struct emitted_file {
 struct template_names;
 /* What the function that chooses a version does; its words in emit/c/entry.c. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
+void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t); /* of the parts of backward */
 
 /* What kernels have above their code, and the entry points below it. */
 void emit_preamble(const struct emitted_file *e, struct text *out);
 void emit_entry_points(const struct emitted_file *e, struct text *out);
 
-/* The arrays that forward takes, in C: "const float *q, …". */
-const char *emit_array_arguments(struct arena *arena, const char *stored);
+enum entry { ENTRY_forward, ENTRY_backward };
+/* The arrays that an entry point takes, in C: "const float *q, …". */
+const char *emit_array_arguments(struct arena *arena, enum entry entry, const char *stored);
 /* The same as the comment of a header shows them: "q [B,H,n_q,64]  …". */
 const char *emit_array_shapes(const struct spec *spec, struct arena *arena);
 

@@ -19,11 +19,11 @@ static const char *take(struct emitter *x, int64_t bytes)
     return at;
 }
 
-void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
+void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 {
     struct drawn_list list = {0};
     draw_lists(loop, &list);
-    uint32_t moving = UINT32_C(1) << loop->axis | emit_loop_axes(loop->body);
+    uint32_t moving = (inside ? 0 : UINT32_C(1) << loop->axis) | emit_loop_axes(loop->body);
     for (int k = 0; k < list.count; k++) {
         const struct expr *e = list.e[k];
         int known = 0;

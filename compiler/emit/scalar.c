@@ -357,9 +357,13 @@ static struct term drawn(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
-    if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, scalar_format(n, "block%d", x->temporaries++));
-    return (struct term){scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c),
-                         KIND_BOOL, true, true};
+    struct term *const lanes = a.vector ? &a : &b; /* what differs from lane to lane is passed by its address */
+    if (lanes->vector && (!is_name(lanes->c) || strchr(lanes->c, '(')))
+        *lanes = name_term(n, *lanes, level, scalar_format(n, "block%d", x->temporaries++));
+    return (struct term){
+        a.vector ? scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c)
+                 : scalar_format(n, "drawn_for_%s(&%s, %s, &%s)", x->suffix, emit_drawn_name(x, e), a.c, b.c),
+        KIND_BOOL, true, true};
 }
 
 static struct term select_integer(struct nest *n, const struct expr *e, enum level level)

@@ -35,9 +35,11 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 open_block(x);
             }
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
-            emit_drawn_lists(x, s);
+            emit_drawn_lists(x, s, false);
             emit_ids(x, s, false);
-            int known = x->ids, opened = 1;
+            const int known = x->ids, drawns = x->drawns;
+            const int64_t workspace_used = x->workspace_used;
+            int opened = 1;
             if (!emit_tiled(x, s->axis) && !part) {
                 emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a,
                           emit_integer(x, s->to), a);
@@ -47,6 +49,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 opened = emit_tile_loops(x, s);
                 x->stride[s->axis] = stmt_stride(s);
             }
+            emit_drawn_lists(x, s, true);
             emit_ids(x, s, true);
             if (s->when)
                 emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
@@ -54,6 +57,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             emit_statements(x, s->body);
             x->cut[s->axis] &= !part;
             x->ids = known;
+            if (x->drawns > drawns) x->workspace_used = workspace_used;
+            x->drawns = drawns;
             x->in_window = in_window;
             x->stride[s->axis] = 1;
             for (; opened > 0; opened--) close_block(x);

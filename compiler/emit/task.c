@@ -43,11 +43,10 @@ static const char *base(struct emitter *x, const struct array *a)
         for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
         bool fixed = false; /* whether the task fixes the member, too */
         for (int k = 0; k < x->m->axes; k++) fixed |= x->m->axis[k].source == SIZE_MEMBERS && x->task_axis[k];
-        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name,
-                            !members ? "g"
-                            : fixed  ? "(g * members + m)"
-                                     : "g * members",
-                            name);
+        const char *head = !members ? "g" : fixed ? "(g * members + m)" : "g * members";
+        if (array_of_rows(x->l, a))
+            return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q", name, head);
+        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name, head, name);
     }
     const char *made = NULL; /* row-major over the leading fixed axes */
     for (int k = 0; k < a->rank; k++) {
@@ -90,12 +89,17 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             text_add(out, "] */\n");
             continue;
         }
+        const char *place = base(x, array);
+        if (emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
-                 emit_stored(array->dtype), c, base(x, array));
+                 emit_stored(array->dtype), c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
         const char *head = arena_printf(x->m->arena, "%s_head", c);
-        if (has_word(body, head)) text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
+        if (has_word(body, head) && array_of_rows(x->l, array))
+            text_add(out, "    const int64_t %s = call->p.n_q;\n", head);
+        else if (has_word(body, head))
+            text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
     }
 }
 
@@ -176,7 +180,14 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
 
 const char *emit_form(const struct compilation *c)
 {
-    return c->linear ? "linear" : "rows";
+    if (c->program == PROGRAM_SAVED) return "saved";
+    if (c->program == PROGRAM_ROW_SUMS) return "row_sums";
+    if (c->program != PROGRAM_GRADIENTS) return c->linear ? "linear" : "rows";
+    const char *name = "";
+    for (int o = 0; o < c->graph->outputs; o++)
+        name = arena_printf(c->graph->module->arena, "%s%s%s", name, o ? "_" : "",
+                            emit_name(c->graph->module->arena, c->graph->output[o].name));
+    return name;
 }
 
 const char *emit_function(const struct compilation *c, const char *part)
@@ -360,6 +371,14 @@ int64_t emit_tasks_of(const struct loops *l)
     return tile;
 }
 
+bool emit_tasks_of_keys(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    for (int k = 0; k < heads.loops; k++)
+        if (heads.loop[k]->step > 1) return l->module->axis[heads.loop[k]->axis].source == SIZE_N_K;
+    return false;
+}
+
 void emit_tasks(struct emitter *x, struct text *out)
 {
     struct chain heads = chain_of(x->l->body);
@@ -376,9 +395,9 @@ void emit_tasks(struct emitter *x, struct text *out)
     x->out = body;
     x->indent = 4;
     emit_statements(x, heads.body);
-    text_add(
-        out,
-        "/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */\n");
+    text_add(out,
+             "/* Task number `task`: one tile of %s of one head; `work` is the thread's part of the workspace. */\n",
+             emit_tasks_of_keys(x->l) ? "keys" : "queries");
     function(x, &heads, NULL,
              arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
                           emit_function(x->c, emit_form(x->c))),

@@ -6,6 +6,7 @@
    `dout` are what the sum of a row's weights needs. */
 #include "differentiate.h"
 #include "pass.h"
+#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <math.h>
@@ -79,9 +80,26 @@ static void output_gradients(struct reversal *x)
     }
 }
 
+/* Leaves the outputs of one group, whose loops they share. */
+static void take_group(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    int of[MAX_OUTPUTS] = {0}, kept = 0;
+    c->groups = 0;
+    for (int o = 0; o < g->outputs; o++) {
+        for (int p = 0; p < o && !of[o]; p++)
+            if (outputs_share_loops(g, p, o)) of[o] = of[p];
+        if (!of[o]) of[o] = ++c->groups;
+    }
+    for (int o = 0; o < g->outputs && c->group; o++)
+        if (of[o] == c->group) g->output[kept++] = g->output[o];
+    if (c->group) g->outputs = kept;
+    graph_sweep(g);
+}
+
 void pass_differentiate(struct compilation *c)
 {
-    if (!c->backward) return;
+    if (c->program == PROGRAM_FORWARD) return;
     struct graph *g = c->graph;
     struct reversal reversal = {.c = c,
                                 .g = g,
@@ -100,6 +118,19 @@ void pass_differentiate(struct compilation *c)
     for (int v = x->forward - 1; v >= 0 && !x->failed; v--) reverse(x, v);
     output_gradients(x);
     if (x->failed) return;
-    if (c->saved) reversal_save_rows(x);
+    if (c->program != PROGRAM_ALONE)
+        graph_output(g, x->out_name, x->out); /* the last one, until what is saved is known */
     graph_sweep(g);
+    if (c->program == PROGRAM_ALONE) return;
+    pass_simplify(c); /* so that what is saved is not saved twice */
+    reversal_save_rows(c);
+    if (c->program == PROGRAM_GRADIENTS) {
+        take_group(c);
+        return;
+    }
+    c->graph = c->program == PROGRAM_ROW_SUMS ? c->row_sums : c->saving;
+    if (c->program != PROGRAM_SAVED) return;
+    for (int o = 1; o < c->graph->outputs; o++) c->graph->output[o - 1] = c->graph->output[o];
+    c->graph->outputs--;
+    graph_sweep(c->graph);
 }

@@ -82,7 +82,8 @@ bool is_cancelled_maximum(const struct reversal *x, int v);
 /* From the gradient by a carried state to those by what it sums (differentiate_state.c). */
 void reverse_state(struct reversal *x, int v);
 
-/* Ends with what is saved of the rows as inputs, and the program that leaves it (differentiate_save.c). */
-void reversal_save_rows(struct reversal *x);
+/* Ends with what is saved of the rows, and their sums, as inputs, and the programs that leave them, c->saving and
+   c->row_sums (differentiate_save.c). */
+void reversal_save_rows(struct compilation *c);
 
 #endif

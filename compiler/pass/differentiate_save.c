@@ -1,7 +1,11 @@
 /* What the program of the gradients need not compute again, because the forward program leaves it behind: O(1) numbers
    a row. These are the values that have the run-time axes of the output alone, come from a sum over a sequence, not
-   from `dout`, and are used by something else than one another: the logarithm of a row's sum, or its inverse. */
+   from `dout`, and are used by something else than one another: the logarithm of a row's sum, or its inverse. What
+   comes from `dout` and sums over the elements of a row, as its product with `out`, is computed once as well, by a
+   program of its own, before the gradients that meet it. */
 #include "differentiate.h"
+
+#include <string.h>
 
 static void mark(const struct graph *g, int v, bool *needed)
 {
@@ -11,53 +15,94 @@ static void mark(const struct graph *g, int v, bool *needed)
 }
 
 /* Whether value v sums over a sequence. */
-static bool sums_sequence(const struct reversal *x, const struct value *v)
+static bool sums_sequence(const struct graph *g, const struct value *v)
 {
     uint32_t read = v->where ? expr_axes(v->where) : 0;
     if (v->op != GRAPH_CONTRACT && v->op != GRAPH_REDUCE) return false;
     for (int k = 0; k < v->operands; k++) read |= ref_axes(&v->operand[k]);
-    for (int a = 0; a < x->m->axes; a++)
-        if ((read >> a & 1) && !value_has_axis(v, a) && axis_is_sequence(&x->m->axis[a])) return true;
+    for (int a = 0; a < g->module->axes; a++)
+        if ((read >> a & 1) && !value_has_axis(v, a) && axis_is_sequence(&g->module->axis[a])) return true;
     return false;
 }
 
-void reversal_save_rows(struct reversal *x)
+/* The input of that name; -1: it is not needed. */
+static int find_input(const struct graph *g, const char *name)
 {
-    struct graph *g = x->g, *forward = graph_copy(g);
-    size_t bytes = (size_t)g->values * sizeof(bool);
-    bool *needed = arena_alloc(x->m->arena, bytes), *late = arena_alloc(x->m->arena, bytes),
-         *sums = arena_alloc(x->m->arena, bytes), *row = arena_alloc(x->m->arena, bytes),
-         *saved = arena_alloc(x->m->arena, bytes);
-    const struct value *out = &g->value[x->out];
-    for (int o = 0; o < g->outputs; o++) mark(g, g->output[o].value, needed);
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].op == GRAPH_INPUT && strcmp(g->value[v].name, name) == 0) return v;
+    return -1;
+}
+
+/* What there is to know of the values of a graph. */
+struct row_marks {
+    bool *needed, *late, *sums, *reduces, *row, *taken;
+};
+
+static struct row_marks marks_of(const struct graph *g, int result)
+{
+    const struct module *m = g->module;
+    const size_t bytes = (size_t)g->values * sizeof(bool);
+    const struct value *out = &g->value[result];
+    const int given_out = find_input(g, "out"), given_dout = find_input(g, "dout");
+    struct row_marks x;
+    bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
+    for (int o = 0; o < g->outputs; o++) mark(g, g->output[o].value, x.needed);
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        late[v] = v == x->given_out || v == x->given_dout;
-        sums[v] = sums_sequence(x, value);
+        x.late[v] = v == given_out || v == given_dout;
+        x.sums[v] = sums_sequence(g, value);
+        x.reduces[v] = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
         bool same = value->operands > 0;
         for (int k = 0; k < value->rank; k++)
-            same &= value_has_axis(out, value->axes[k]) && x->m->axis[value->axes[k]].source != SIZE_CONSTANT;
+            same &= value_has_axis(out, value->axes[k]) && m->axis[value->axes[k]].source != SIZE_CONSTANT;
         for (int k = 0; k < out->rank; k++)
-            same &= x->m->axis[out->axes[k]].source == SIZE_CONSTANT || value_has_axis(value, out->axes[k]);
+            same &= m->axis[out->axes[k]].source == SIZE_CONSTANT || value_has_axis(value, out->axes[k]);
         for (int k = 0; k < value->operands; k++) {
-            late[v] |= late[value->operand[k].of];
-            sums[v] |= sums[value->operand[k].of];
+            x.late[v] |= x.late[value->operand[k].of];
+            x.sums[v] |= x.sums[value->operand[k].of];
+            x.reduces[v] |= x.reduces[value->operand[k].of];
         }
-        row[v] = same && sums[v] && !late[v];
+        x.row[v] = same;
     }
+    return x;
+}
+
+/* Turns the rows that something else uses into inputs PREFIX_0, …, and returns the program that makes them, after the
+   outputs that it has. */
+static struct graph *take_rows(struct graph *g, struct graph *made, const struct row_marks *x, const char *prefix)
+{
     for (int v = 0; v < g->values; v++)
-        for (int k = 0; k < g->value[v].operands; k++)
-            saved[g->value[v].operand[k].of] |= needed[v] && !row[v] && row[g->value[v].operand[k].of];
-    forward->outputs = 0;
-    graph_output(forward, x->out_name, x->out);
+        for (int k = 0; k < g->value[v].operands; k++) {
+            const int of = g->value[v].operand[k].of;
+            x->taken[of] |= x->needed[v] && !x->row[v] && x->row[of];
+        }
     for (int v = 0, count = 0; v < g->values; v++) {
-        if (!saved[v]) continue;
-        const char *name = arena_printf(x->m->arena, "saved_%d", count++);
+        if (!x->taken[v]) continue;
+        const char *name = arena_printf(g->module->arena, "%s_%d", prefix, count++);
         struct value given = graph_value(GRAPH_INPUT, g->value[v].rank, g->value[v].axes);
         given.name = name;
         g->value[v] = given; /* its number stays */
-        graph_output(forward, name, v);
+        graph_output(made, name, v);
     }
-    graph_sweep(forward);
-    x->c->forward = forward;
+    graph_sweep(made);
+    return made;
+}
+
+void reversal_save_rows(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    const char *name = g->output[--g->outputs].name; /* the result of the program that was differentiated */
+    const int result = g->output[g->outputs].value;
+    struct graph *saving = graph_copy(g);
+    saving->outputs = 0;
+    graph_output(saving, name, result);
+    struct row_marks x = marks_of(g, result);
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
+    c->saving = take_rows(g, saving, &x, "saved");
+    x = marks_of(g, result);
+    struct graph *rows = graph_copy(g);
+    rows->outputs = 0;
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.reduces[v] && !x.sums[v];
+    c->row_sums = take_rows(g, rows, &x, "row");
 }

@@ -122,33 +122,23 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     lower_query_loops(x, &at, (bool[MAX_AXES]){false}, true, lower_query_body(x));
 }
 
-/* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
-static bool same_loops(const struct graph *g, int a, int b)
-{
-    struct roles of[2];
-    const struct value *v[2] = {&g->value[g->output[a].value], &g->value[g->output[b].value]};
-    if (roles_of(g, a, &of[0]) || roles_of(g, b, &of[1])) return false;
-    if (of[0].lane != of[1].lane || of[0].stream != of[1].stream || of[0].chunk != of[1].chunk ||
-        of[0].outer != of[1].outer)
-        return false;
-    for (int k = 0; k < 2; k++)
-        for (int r = 0; r < v[k]->rank; r++)
-            if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r]))
-                return false;
-    return true;
-}
-
 /* Outputs with the same roles share their loops; others have loops of their own, and compute again what they share. */
 void pass_lower(struct compilation *c)
 {
     const struct graph *all = c->graph;
     bool done[MAX_OUTPUTS] = {false};
     c->loops = loops_new(all->module);
+    for (int v = 0; v < all->values && c->program == PROGRAM_GRADIENTS; v++)
+        if (all->value[v].online >= 0) {
+            diagnostics_error(c->diagnostics, (struct position){0, 0},
+                              "a gradient of sums relative to a running maximum is not compiled yet");
+            return;
+        }
     for (int o = 0; o < all->outputs; o++) {
         struct graph *g = graph_copy(all);
         g->outputs = 0;
         for (int p = o; p < all->outputs; p++) {
-            if (done[p] || (p > o && !same_loops(all, o, p))) continue;
+            if (done[p] || (p > o && !outputs_share_loops(all, o, p))) continue;
             g->output[g->outputs++] = all->output[p];
             done[p] = true;
         }

@@ -73,6 +73,7 @@ struct stmt *lower_query_body(struct lowering *x)
         struct array a = {
             .kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
         for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
+        if (array_of_rows(x->l, &a)) a.dtype = dtype_of_sums(a.dtype);
         int output = loops_array(x->l, a);
         copy->rank = lower_tile_axes(x, out, copy->axes);
         copy->operands = 1;

@@ -231,9 +231,9 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
                       .rank = v->rank,
                       .offset = -1,
                       .data = v->data};
-    if (kind == ARRAY_INPUT) a.dtype = x->m->dtype;
-    if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
+    if (kind == ARRAY_INPUT && !array_of_rows(x->l, &a)) a.dtype = x->m->dtype;
+    if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = DTYPE_I32;
     for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */
         if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {

@@ -5,6 +5,16 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
+/* What the program of a compilation is. What is saved is O(1) numbers a row (pass/differentiate_save.c). */
+enum program_kind {
+    PROGRAM_FORWARD,
+    PROGRAM_SAVING,    /* the same, which also leaves what is saved */
+    PROGRAM_SAVED,     /* what is saved, alone */
+    PROGRAM_ROW_SUMS,  /* what the gradients need of each row of `dout` */
+    PROGRAM_GRADIENTS, /* from both */
+    PROGRAM_ALONE      /* the gradients, where nothing was saved */
+};
+
 /* The state of one compilation for one target, as the passes see it (pass/pipeline.c, pass/pipeline.def). */
 struct compilation {
     const struct spec *spec;
@@ -20,13 +30,13 @@ struct compilation {
     unsigned features_used;    /* of the target's, by the passes so far */
     int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
     bool linear;               /* asked for the linear form; else the quadratic one */
-    bool backward;             /* the program is to be that of the gradients */
-    bool saved;                /* and is given what the forward program, `forward` then, has left of the rows */
-    struct graph *forward;
-    int64_t features;   /* of the linear form that the separate pass found; 0: it found none */
-    int64_t reach;      /* the chunks before a query's own that its state is of; 0: all */
-    double near_keys;   /* keys that a query meets itself in the linear form */
-    const char *reason; /* and this says why */
+    enum program_kind program;
+    int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all), and how many */
+    struct graph *saving, *row_sums; /* where gradients are from what was saved: the graphs of these programs */
+    int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
+    int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
+    double near_keys;                /* keys that a query meets itself in the linear form */
+    const char *reason;              /* and this says why */
 };
 
 /* The value of a knob of the compilation's schedule, or `otherwise`. */

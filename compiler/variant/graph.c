@@ -18,6 +18,23 @@ static int project(struct builder *x, int v, const char *name, int last)
 
 /* ---- all of it ---- */
 
+/* What has no gradients yet: they are those of the quadratic form, by q, k and v. */
+static void check_gradients(struct builder *x)
+{
+    const struct spec *spec = x->spec;
+    if (spec->algorithm == ALGORITHM_LINEAR) {
+        build_not_yet(x, spec->emit_at, "emit 'backward' with algorithm 'linear'");
+        return;
+    }
+    for (int v = 0; v < x->g->values; v++)
+        if (x->g->value[v].op == GRAPH_PARAM && x->g->value[v].origin == ORIGIN_LEARNED && !x->g->value[v].integers) {
+            build_not_yet(x, spec->emit_at,
+                          arena_printf(x->m->arena, "emit 'backward' of a spec with learned parameters ('%s')",
+                                       x->g->value[v].name));
+            return;
+        }
+}
+
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
     int errors = diagnostics_errors(d);
@@ -31,7 +48,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
 
-    if (spec->emit & EMIT_BACKWARD) build_not_yet(x, spec->emit_at, "emit 'backward'");
     if (spec->emit & EMIT_DECODE) build_not_yet(x, spec->emit_at, "emit 'decode'");
 
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
@@ -46,6 +62,7 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     }
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
+    if (spec->emit & EMIT_BACKWARD) check_gradients(x);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
     if (region && region->op == EXPR_INT)
         region = region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));

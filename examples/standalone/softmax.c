@@ -40,7 +40,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 1
+#define ATTNRT_TYPES 2
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +70,11 @@ struct attn_problem { /* zero it first: members are added at the end */
     int threads; /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room
                     for them */
     size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
+    /* Of a kernel with gradients. `saved`, aligned to 64, is what its forward leaves for its backward with the same
+       arrays: NAME_saved() bytes. NULL: forward leaves nothing, and backward computes that anew. */
+    void *saved;
+    size_t saved_bytes;                   /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
+    struct attn_strides dout, dq, dk, dv; /* as out, q, k and v */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
@@ -98,9 +103,14 @@ struct attn_kernel {
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
+    /* NULL: the kernel has no gradients. */
+    size_t (*saved)(const struct attn_problem *problem);
+    size_t (*backward_workspace)(const struct attn_problem *problem);
+    int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                    const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
 };
 
-#elif ATTNRT_TYPES != 1
+#elif ATTNRT_TYPES != 2
 #error "kernels that different versions of attnc made: make them anew with one"
 #endif /* ATTNRT_TYPES */
 
@@ -197,10 +207,17 @@ static __attribute__((unused)) int attn_problem_check(const struct attn_problem 
     struct attn_problem p = *problem;
     if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
     if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
-    int error = strides_check(&p.q, p.batch, p.heads, p.n_q, head_dim, false);
-    if (!error) error = strides_check(&p.k, p.batch, p.kv_heads, p.n_k, head_dim, false);
-    if (!error) error = strides_check(&p.v, p.batch, p.kv_heads, p.n_k, value_dim, false);
-    if (!error) error = strides_check(&p.out, p.batch, p.heads, p.n_q, value_dim, true);
+    const struct {
+        struct attn_strides *strides;
+        bool of_queries, written;
+        int64_t dim;
+    } array[] = {{&p.q, true, false, head_dim},   {&p.k, false, false, head_dim},    {&p.v, false, false, value_dim},
+                 {&p.out, true, true, value_dim}, {&p.dout, true, false, value_dim}, {&p.dq, true, true, head_dim},
+                 {&p.dk, false, true, head_dim},  {&p.dv, false, true, value_dim}};
+    int error = 0;
+    for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
+        error = strides_check(array[a].strides, p.batch, array[a].of_queries ? p.heads : p.kv_heads,
+                              array[a].of_queries ? p.n_q : p.n_k, array[a].dim, array[a].written);
     if (!error && filled) *filled = p;
     return error;
 }
@@ -216,7 +233,9 @@ static __attribute__((unused)) int attn_problem_check(const struct attn_problem 
 struct call { /* what every thread needs to know */
     struct attn_problem p;
     const struct softmax_params *params;
-    const float *q, *k, *v;
+    const float *q;
+    const float *k;
+    const float *v;
     float *out;
 };
 
@@ -1350,13 +1369,14 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
     return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
+    (void)workspace_bytes;
     (void)bytes_a_thread;
     return 1;
 #endif
@@ -1383,6 +1403,40 @@ size_t softmax_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
+/* Whether this machine runs it. */
+static int runs(const struct version *v)
+{
+    return v->rows != NULL;
+}
+
+/* All tasks of a call, on the threads, each of which has so many bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+#ifndef _OPENMP
+    (void)threads;
+#endif
+    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = workspace + (size_t)number * bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this->rows(call, task, work);
+    }
+    return 0;
+}
+
 int softmax_forward(const struct attn_problem *problem, const struct softmax_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -1395,29 +1449,12 @@ int softmax_forward(const struct attn_problem *problem, const struct softmax_par
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes;
-    const int threads = thread_count(problem, bytes);
-    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
-    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-#endif
-    {
-        int number;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-        number = there++;
-        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
-#ifdef _OPENMP
-#pragma omp for schedule(dynamic)
-#endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
-    }
-    return 0;
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = bytes;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 }
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -1431,6 +1468,7 @@ static int forward_any(const struct attn_problem *problem, const void *params, c
     return softmax_forward(problem, (const struct softmax_params *)params, (const float *)q, (const float *)k,
         (const float *)v, (float *)out, workspace);
 }
+
 
 const struct attn_kernel softmax_kernel = {
     .name = "softmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,

@@ -6,7 +6,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 1
+#define ATTNRT_TYPES 2
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +36,11 @@ struct attn_problem { /* zero it first: members are added at the end */
     int threads; /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room
                     for them */
     size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
+    /* Of a kernel with gradients. `saved`, aligned to 64, is what its forward leaves for its backward with the same
+       arrays: NAME_saved() bytes. NULL: forward leaves nothing, and backward computes that anew. */
+    void *saved;
+    size_t saved_bytes;                   /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
+    struct attn_strides dout, dq, dk, dv; /* as out, q, k and v */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
@@ -64,9 +69,14 @@ struct attn_kernel {
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
+    /* NULL: the kernel has no gradients. */
+    size_t (*saved)(const struct attn_problem *problem);
+    size_t (*backward_workspace)(const struct attn_problem *problem);
+    int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                    const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
 };
 
-#elif ATTNRT_TYPES != 1
+#elif ATTNRT_TYPES != 2
 #error "kernels that different versions of attnc made: make them anew with one"
 #endif /* ATTNRT_TYPES */
 

@@ -62,7 +62,7 @@ USAGE = {
 
 def usage(folder, suite, name, words, status, needles):
     place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='',
-                  backward=SOFTMAX + 'emit: [forward, backward]\n')
+                  backward=SOFTMAX + 'prepare: [{layernorm: {affine: true}}]\nemit: [forward, backward]\n')
     place.arrays()
     os.makedirs(place.path('taken', 'soft.c'))
     before = place.files()

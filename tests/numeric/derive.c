@@ -59,8 +59,7 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
                             .target = target_find("x86-64-v3"),
                             .diagnostics = d,
                             .linear = linear,
-                            .backward = true,
-                            .saved = forward};
+                            .program = forward ? PROGRAM_GRADIENTS : PROGRAM_ALONE};
     c.source = build_graph(arena, spec, d);
     c.graph = build_graph(arena, spec, d);
     for (int k = 0; k < 5 && c.graph; k++) {
@@ -71,7 +70,7 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
         diagnostics_error(d, (struct position){0, 0}, "after pass %d: %s", k, wrong);
         return NULL;
     }
-    if (forward) *forward = c.forward;
+    if (forward) *forward = c.saving;
     return c.graph;
 }
 

@@ -252,7 +252,7 @@ static int run_file(struct arena *arena, const char *file)
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
     struct compilation c = {.spec = &spec,
                             .linear = !form || !strstr(form, "quadratic"),
-                            .backward = names && strstr(names, "differentiate"),
+                            .program = names && strstr(names, "differentiate") ? PROGRAM_ALONE : PROGRAM_FORWARD,
                             .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
@@ -273,7 +273,7 @@ static int run_file(struct arena *arena, const char *file)
     struct text out = {NULL, 0, 0};
     print(&after, &out);
     wrong = reads_back(arena, out.data);
-    if (!wrong) wrong = (c.backward ? compare_gradients : compare)(arena, &before, &after);
+    if (!wrong) wrong = (c.program == PROGRAM_ALONE ? compare_gradients : compare)(arena, &before, &after);
     fputs(out.data, stdout);
     text_free(&out);
     return wrong ? failed(file, wrong) : 0;

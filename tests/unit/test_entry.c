@@ -38,7 +38,8 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
     float *out;
 #define ARRAY_ARGUMENTS const float *q, const float *k, const float *v, float *out
 #define ARRAY_VALUES .q = q, .k = k, .v = v, .out = out
-#define ARRAY_MISSING !q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))
+#define ARRAY_OF_QUERIES_MISSING !q || !out
+#define ARRAY_OF_KEYS_MISSING !k || !v
 #define ARRAY_ANY_ARGUMENTS const void *q, const void *k, const void *v, void *out
 #define ARRAY_ANY_VALUES (const float *)q, (const float *)k, (const float *)v, (float *)out
 #define HEAD_DIM DIM
@@ -182,7 +183,8 @@ static void workspace_serves(void)
     few.threads = 0;
     few.workspace_bytes = SPEC_workspace(&few);
     CU_ASSERT(few.workspace_bytes >= OWN * threads_served(&few));
-    CU_ASSERT(thread_count(&few, OWN) >= 1 && (size_t)thread_count(&few, OWN) <= few.workspace_bytes / OWN);
+    CU_ASSERT(thread_count(&few, few.workspace_bytes, OWN) >= 1 &&
+              (size_t)thread_count(&few, few.workspace_bytes, OWN) <= few.workspace_bytes / OWN);
 }
 
 #if IDS

@@ -8,6 +8,10 @@ struct version {
 #endif
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
+#if BACKWARD
+    int of_keys; /* tiles are of keys */
+    int saves;   /* leaves what backward needs of the rows */
+#endif
 #if FAR_QUERIES
     int64_t apart; /* positions between two queries of a task */
 #endif
@@ -50,13 +54,14 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
     return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
 #else
+    (void)workspace_bytes;
     (void)bytes_a_thread;
     return 1;
 #endif
@@ -117,48 +122,42 @@ size_t SPEC_workspace(const struct attn_problem *problem)
 #endif
 }
 
-int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
+/* Whether this machine runs it. */
+static int runs(const struct version *v)
 {
-    if (!problem) return ATTN_EPOINTER;
-    struct call call = {.params = params, ARRAY_VALUES};
-    const int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (ARRAY_MISSING) return ATTN_EPOINTER;
-#if PARAMS
-    if (PARAM_MISSING) return ATTN_EPARAM;
-#endif
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
 #if PHASES
-    if (!this.rows && !this.head) return ATTN_EMACHINE;
+    return v->rows || v->head;
 #else
-    if (!this.rows) return ATTN_EMACHINE;
+    return v->rows != NULL;
 #endif
-#if BY_LENGTH
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes,
-        max_bytes = max_bytes_a_thread(call.p.n_k);
-    const int threads = thread_count(problem, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+}
+
+/* All tasks of a call, on the threads, each of which has so many bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+#if BACKWARD
+    const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
 #else
-    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes;
-    const int threads = thread_count(problem, bytes);
-    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
 #endif
-    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
 #if FAR_QUERIES
     /* from the first query of a task to that of the next with the same remainder */
-    const int64_t far = this.tile * this.apart;
-    const int64_t tasks = call.p.batch * heads * (far > 0 ? (call.p.n_q + far - 1) / far * this.apart : 1);
+    const int64_t far = this->tile * this->apart;
+    const int64_t tasks = p->batch * heads * (far > 0 ? (positions + far - 1) / far * this->apart : 1);
 #else
-    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
 #endif
 #if PHASES
 #if IDS
-    if (this.head && ids_fall(params->IDS_PARAM, call.p.batch, call.p.n_k)) return ATTN_EORDER;
+    if (this->head && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
 #endif
     int64_t alone = tasks; /* the heads after these are all threads' together */
-    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
+    if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
+#endif
+#ifndef _OPENMP
+    (void)threads;
 #endif
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
@@ -170,30 +169,168 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #pragma omp atomic capture
 #endif
         number = there++;
-        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
+        unsigned char *const work = workspace + (size_t)number * bytes;
 #if PHASES
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own,
-            .slots = work + this.own + this.shared};
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this->own,
+            .slots = work + this->own + this->shared};
 #endif
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
 #if PHASES
         for (int64_t task = 0; task < alone; task++) {
-            if (this.head)
-                this.head(&call, task, &part);
+            if (this->head)
+                this->head(call, task, &part);
             else
-                this.rows(&call, task, work);
+                this->rows(call, task, work);
         }
-        if (alone < tasks) together(&this, threads, number, there, (unsigned char *)workspace, &part);
-        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
+        if (alone < tasks) together(this, threads, number, there, workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this->head(call, task, &part);
 #else
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < tasks; task++) this->rows(call, task, work);
 #endif
     }
     return 0;
 }
 
+#if BACKWARD
+/* Of one array of what is saved. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return ((size_t)(p->batch * p->heads * p->n_q) * sizeof(REAL) + 63) / 64 * 64;
+}
+
+size_t SPEC_saved(const struct attn_problem *problem)
+{
+    return problem ? SAVED_COUNT * row_bytes(problem) : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+#if SAVED_COUNT
+SAVED_VALUES
+#else
+    (void)call;
+    (void)saved;
+#endif
+}
+
+#endif
+int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, ARRAY_VALUES};
+    const int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (ARRAY_OF_QUERIES_MISSING || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+#if BY_LENGTH
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+#else
+    const size_t max_bytes = bytes;
+#endif
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+#if BACKWARD
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < SPEC_saved(problem)) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+#endif
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+#if BACKWARD
+/* ==== the gradients ==== */
+/* Their parts run one after the other: what forward saves, if it did not, then gradients that share their loops. */
+static struct version part_version(int part)
+{
+    switch (part) {
+PART_CHOICES
+    }
+}
+
+/* The most that a part takes. */
+static size_t part_bytes_a_thread(void)
+{
+    size_t bytes = 0;
+    for (int part = 0; part < PARTS; part++) {
+        const struct version v = part_version(part);
+        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+/* What the threads share: what is saved, if it is not the caller's, and the sums of rows. */
+static size_t shared_bytes(const struct attn_problem *problem)
+{
+    return (SAVED_COUNT + ROW_SUM_COUNT) * row_bytes(problem);
+}
+
+size_t SPEC_backward_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    return shared_bytes(problem) + part_bytes_a_thread() * threads_served(problem);
+}
+
+static void set_row_sums(struct call *call, unsigned char *rows)
+{
+#if ROW_SUM_COUNT
+ROW_SUM_VALUES
+#else
+    (void)call;
+    (void)rows;
+#endif
+}
+
+static int run_part(int part, const struct call *call, int threads, unsigned char *workspace)
+{
+    const struct version this = part_version(part);
+    return run(call, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
+    struct SPEC_gradients *gradients, void *workspace)
+{
+    (void)gradients;
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, GRADIENT_VALUES};
+    int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0) return 0;
+    if (!workspace || (call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
+        (call.p.kv_heads > 0 && call.p.n_k > 0 && (GRADIENT_OF_KEYS_MISSING)))
+        return ATTN_EPOINTER;
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    for (int part = 0; part < PARTS; part++) {
+        const struct version v = part_version(part);
+        if (!runs(&v)) return ATTN_EMACHINE;
+    }
+    const size_t bytes = part_bytes_a_thread(), saved = SPEC_saved(problem), shared = shared_bytes(problem),
+        given = problem->workspace_bytes;
+    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
+    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+#if SAVED_COUNT
+    const int kept = problem->saved && version(call.p.n_k).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+#endif
+    set_row_sums(&call, rows);
+PART_CALLS
+    return error;
+}
+
+#endif
 #if PARAMS
 static const struct attn_param param[] = {
 PARAM_TABLE
@@ -210,9 +347,21 @@ static int forward_any(const struct attn_problem *problem, const void *params, A
     return SPEC_forward(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, workspace);
 }
 
+#if BACKWARD
+static int backward_any(const struct attn_problem *problem, const void *params, GRADIENT_ANY_ARGUMENTS, void *gradients,
+    void *workspace)
+{
+    return SPEC_backward(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES,
+        (struct SPEC_gradients *)gradients, workspace);
+}
+#endif
+
 const struct attn_kernel SPEC_kernel = {
     .name = NAME_AS_TEXT, .version = VERSION_AS_TEXT, .dtype = DTYPE, .head_dim = HEAD_DIM, .value_dim = VALUE_DIM,
     .params = PARAM_COUNT, .param = PARAM_POINTER, .params_bytes = sizeof(struct SPEC_params),
     .params_size = SPEC_params_size, .params_init = params_init_any, .workspace = SPEC_workspace,
     .forward = forward_any,
+#if BACKWARD
+    .saved = SPEC_saved, .backward_workspace = SPEC_backward_workspace, .backward = backward_any,
+#endif
 };

@@ -14,6 +14,9 @@ struct call { /* what every thread needs to know */
     struct attn_problem p;
     const struct SPEC_params *params;
     ARRAY_MEMBERS
+#if BACKWARD
+    ROW_MEMBERS
+#endif
 };
 
 #if PHASES

@@ -46,6 +46,15 @@ TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int6
     return __builtin_convertvector(found, mask_T);
 }
 
+/* is every b in the lanes one of the numbers drawn for a? */
+TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const ints_T *b)
+{
+    ints_T found = {0};
+    const int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1);
+    for (int64_t n = 1; n <= list[0]; n++) found |= *b == list[n];
+    return __builtin_convertvector(found, mask_T);
+}
+
 TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
 TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
 
