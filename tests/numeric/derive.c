@@ -48,9 +48,9 @@ static int64_t elements(const struct graph *g, int v, const struct problem_size 
     return count;
 }
 
-/* The graph of the gradients of one form; NULL: it has none, or (reported) it is not compiled. With `forward` it is
-   given what that graph saves. */
-static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct graph **forward,
+/* The graph of the gradients of one form; NULL: it has none, or (reported) it is not compiled. With `saving` it is
+   given what the programs in there leave. */
+static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct compilation *saving,
                                struct diagnostics *d)
 {
     static void (*const pass[])(struct compilation *) = {pass_simplify, pass_separate, pass_simplify,
@@ -59,7 +59,7 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
                             .target = target_find("x86-64-v3"),
                             .diagnostics = d,
                             .linear = linear,
-                            .program = forward ? PROGRAM_GRADIENTS : PROGRAM_ALONE};
+                            .program = saving ? PROGRAM_GRADIENTS : PROGRAM_ALONE};
     c.source = build_graph(arena, spec, d);
     c.graph = build_graph(arena, spec, d);
     for (int k = 0; k < 5 && c.graph; k++) {
@@ -70,7 +70,7 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
         diagnostics_error(d, (struct position){0, 0}, "after pass %d: %s", k, wrong);
         return NULL;
     }
-    if (forward) *forward = c.saving;
+    if (saving) *saving = c;
     return c.graph;
 }
 
@@ -179,25 +179,36 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
     return wrong ? wrong : in->dout ? NULL : "dout.npy cannot be read";
 }
 
+/* Evaluates a program and adds its outputs to what others are given. Returns what is wrong, or NULL. */
+static const char *leave_outputs(struct arena *arena, const struct graph *g, struct inputs *in)
+{
+    int64_t total = 0;
+    if (!g->outputs) return NULL;
+    for (int o = 0; o < g->outputs; o++) total += elements(g, g->output[o].value, &in->size);
+    double *left = arena_alloc(arena, (size_t)total * sizeof *left);
+    const char *wrong = graph_eval(g, &in->size, in->tensor, in->tensors, left);
+    for (int o = 0; o < g->outputs && !wrong; o++) {
+        if (in->tensors == MAX_OUTPUTS) return "too many arrays";
+        in->tensor[in->tensors++] = (struct tensor){g->output[o].name, left};
+        left += elements(g, g->output[o].value, &in->size);
+    }
+    return wrong;
+}
+
 /* The gradients once more, from what the forward program saves: `wanted` and what is wrong, or NULL. */
 static const char *compare_saved(struct arena *arena, const struct spec *spec, bool linear,
                                  const struct graph *computed, const struct inputs *in, struct diagnostics *d)
 {
-    struct graph *forward, *g = gradients(arena, spec, linear, &forward, d);
+    struct compilation left;
+    struct graph *g = gradients(arena, spec, linear, &left, d);
     struct inputs given = *in;
-    int64_t total = 0, rows = 0;
+    int64_t total = 0;
     if (!g) return "there is no program that is given what is saved";
     for (int o = 0; o < computed->outputs; o++) total += elements(computed, computed->output[o].value, &in->size);
-    for (int o = 0; o < forward->outputs; o++) rows += elements(forward, forward->output[o].value, &in->size);
     double *wanted = arena_alloc(arena, (size_t)total * sizeof *wanted),
-           *got = arena_alloc(arena, (size_t)total * sizeof *got);
-    double *left = arena_alloc(arena, (size_t)rows * sizeof *left), largest = 0;
-    const char *wrong = graph_eval(forward, &in->size, in->tensor, in->tensors, left);
-    for (int o = 0; o < forward->outputs; o++) {
-        if (given.tensors == MAX_OUTPUTS) return "too many arrays";
-        given.tensor[given.tensors++] = (struct tensor){forward->output[o].name, left};
-        left += elements(forward, forward->output[o].value, &in->size);
-    }
+           *got = arena_alloc(arena, (size_t)total * sizeof *got), largest = 0;
+    const char *wrong = leave_outputs(arena, left.saving, &given);
+    if (!wrong) wrong = leave_outputs(arena, left.row_sums, &given);
     if (!wrong) wrong = graph_eval(computed, &in->size, in->tensor, in->tensors, wanted);
     if (!wrong) wrong = graph_eval(g, &in->size, given.tensor, given.tensors, got);
     for (int64_t k = 0; k < total && !wrong; k++) largest = fmax(largest, fabs(wanted[k]));
@@ -225,10 +236,10 @@ static int one(struct arena *arena, const char *folder, enum wanted wanted)
         struct graph *g = gradients(arena, spec, form == 1, NULL, d);
         struct text shown = {NULL, 0, 0};
         if (g && wanted == GRAPHS) {
-            struct graph *forward;
+            struct compilation left;
             text_add(&shown, "# %s\n", forms[form]);
             graph_print(g, &shown);
-            g = gradients(arena, spec, form == 1, &forward, d);
+            g = gradients(arena, spec, form == 1, &left, d);
             text_add(&shown, "\n# %s, from what is saved\n", forms[form]);
             graph_print(g, &shown);
             printf("%s\n", shown.data);
