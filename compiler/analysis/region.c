@@ -62,12 +62,27 @@ static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *
     return true;
 }
 
-/* One range around both. */
+/* What is left of `most` when every operation of e takes one; below 0: it has more. */
+static int room_after(const struct expr *e, int most)
+{
+    most--;
+    for (int k = 0; k < expr_arity(e->op) && most >= 0; k++) most = room_after(e->arg[k], most);
+    return most;
+}
+
+/* The outer one of two bounds, or one of two conditions; NULL: there is none, or no short one. */
+static const struct expr *outer(const struct solver *s, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    enum { MOST = 100 };
+    return a && b && room_after(a, MOST) >= 0 && room_after(b, MOST) >= 0 ? combine(s->m, op, a, b) : NULL;
+}
+
+/* One range around both, or around more where its bounds would be long. */
 static struct piece around(const struct solver *s, const struct piece *p, const struct piece *q)
 {
-    return (struct piece){.from = p->from && q->from ? combine(s->m, EXPR_MIN, p->from, q->from) : NULL,
-                          .to = p->to && q->to ? combine(s->m, EXPR_MAX, p->to, q->to) : NULL,
-                          .when = p->when && q->when ? combine(s->m, EXPR_OR, p->when, q->when) : NULL};
+    return (struct piece){.from = outer(s, EXPR_MIN, p->from, q->from),
+                          .to = outer(s, EXPR_MAX, p->to, q->to),
+                          .when = p->when == q->when ? p->when : outer(s, EXPR_OR, p->when, q->when)};
 }
 
 /* Whether p becomes the union of both. */
@@ -76,7 +91,9 @@ static bool absorbs(const struct solver *s, struct piece *p, const struct piece 
     int64_t gap;
     if (whole(p)) return true;
     if (p->from == q->from && p->to == q->to && p->drawn == q->drawn) {
-        p->when = p->when && q->when ? combine(s->m, EXPR_OR, p->when, q->when) : NULL;
+        const struct expr *when = p->when == q->when ? p->when : outer(s, EXPR_OR, p->when, q->when);
+        if (s->every && p->when && q->when && !when) return false;
+        p->when = when;
         return true;
     }
     if (p->drawn || q->drawn || p->when != q->when) return false;
@@ -84,7 +101,9 @@ static bool absorbs(const struct solver *s, struct piece *p, const struct piece 
     if (!nested && p->from && q->to && known_difference(s->m, p->from, q->to, &gap) && gap == 0) nested = true;
     if (!nested && q->from && p->to && known_difference(s->m, q->from, p->to, &gap) && gap == 0) nested = true;
     if (!nested && !(constant_gap(p, q, &gap) && gap <= 0)) return false;
-    *p = around(s, p, q);
+    const struct piece both = around(s, p, q);
+    if (s->every && ((p->from && q->from && !both.from) || (p->to && q->to && !both.to))) return false;
+    *p = both;
     return true;
 }
 
