@@ -1,0 +1,60 @@
+/* Calls a kernel's backward under a sanitizer, with arrays of just the size that they need, over lengths around its
+   tiles. Built by `backward` with -DKERNEL=NAME_kernel beside the emitted C and the runtime. */
+#include "attnrt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct attn_kernel KERNEL;
+enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS };
+
+static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int threads, int saves, unsigned wanted)
+{
+    const struct attn_kernel *const kernel = &KERNEL;
+    struct attn_problem p = {
+        .batch = 2, .heads = heads, .kv_heads = kv_heads, .n_q = n_q, .n_k = n_k, .threads = threads};
+    const size_t size = attn_dtype_size(kernel->dtype);
+    void *array[ARRAYS];
+    for (int a = 0; a < ARRAYS; a++) {
+        const int of_keys = a == K || a == V || a == DK || a == DV;
+        const int64_t dim = a == Q || a == K || a == DQ || a == DK ? kernel->head_dim : kernel->value_dim;
+        const size_t bytes = (size_t)(2 * (of_keys ? kv_heads * n_k : heads * n_q) * dim) * size;
+        array[a] = malloc(bytes);
+        if (!array[a]) return 1;
+        memset(array[a], a < OUT || a == DOUT ? 0x3d : 0xff, bytes);
+    }
+    p.saved_bytes = kernel->saved(&p);
+    if (saves) p.saved = attn_alloc(p.saved_bytes);
+    p.workspace_bytes = kernel->workspace(&p);
+    void *workspace = attn_alloc(p.workspace_bytes);
+    int error = kernel->forward(&p, NULL, array[Q], array[K], array[V], array[OUT], workspace);
+    attn_free(workspace);
+    p.workspace_bytes = kernel->backward_workspace(&p);
+    workspace = attn_alloc(p.workspace_bytes);
+    for (int a = DQ; a < ARRAYS; a++)
+        if (!(wanted >> (a - DQ) & 1)) {
+            free(array[a]);
+            array[a] = NULL;
+        }
+    if (!error)
+        error = kernel->backward(&p, NULL, array[Q], array[K], array[V], array[OUT], array[DOUT], array[DQ], array[DK],
+                                 array[DV], NULL, workspace);
+    attn_free(workspace);
+    attn_free(p.saved);
+    for (int a = 0; a < ARRAYS; a++) free(array[a]);
+    if (error) printf("%lld queries, %lld keys: %s\n", (long long)n_q, (long long)n_k, attn_strerror(error));
+    return error != 0;
+}
+
+int main(void)
+{
+    static const int64_t lengths[] = {0, 1, 15, 63, 64, 65, 290};
+    enum { LENGTHS = sizeof lengths / sizeof *lengths };
+    int failed = 0;
+    for (int a = 0; a < LENGTHS; a++)
+        for (int b = 0; b < LENGTHS; b++)
+            failed += one(4, 2, lengths[a], lengths[b], 1 + (a + b) % 3, a % 2, (unsigned)(a + 3 * b) % 8);
+    failed += one(3, 3, 100, 131, 2, 1, 7) + one(1, 1, 300, 20, 2, 0, 7);
+    return failed != 0;
+}
