@@ -73,12 +73,27 @@ class Answer:
 
     def __init__(self, spec, arrays):
         self.spec, self.arrays, self.wide = spec, arrays, spec['dtype'] == 'f64'
-        self.expected = self.definition = attend(definitions, spec, arrays, np.float64)
-        if self.wide:
-            self.expected = attend(EXACT, spec, arrays, np.longdouble)
+        self.expected = attend(EXACT, spec, arrays, np.longdouble) if self.wide else self.definition
         check(np.isfinite(self.expected).all(), 'the generator made a case whose answer is not finite')
         check(self.wide or np.abs(self.expected).max(initial=0) < 1e30,
               'the generator made a case that f32 cannot hold')
+
+    @functools.cached_property
+    def definition(self):
+        return attend(definitions, self.spec, self.arrays, np.float64)
+
+    @functools.cached_property
+    def scale(self):
+        """The scale of each row: the largest that the sizes of the values come to under its weights."""
+        sizes = self.arrays | {'v': np.abs(self.arrays['v'])}
+        scale = np.abs(attend(definitions, self.spec, sizes, np.float64)).max(-1, keepdims=True)
+        check(np.isfinite(scale).all(), 'the generator made a case whose allowance is not finite')
+        return scale
+
+    @functools.cached_property
+    def least(self):
+        """What every allowed_error has of the scale alone, whatever moving the inputs adds to it."""
+        return self.scale * (2e-6 * 2.0 ** -29 if self.wide else 2e-6)
 
     def allowed_error(self, seed):
         P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in self.arrays.items()}
@@ -118,13 +133,12 @@ class Answer:
 
     def judge(self, out, times=1, beside=0.0):
         """'' when every row is within `times` what is allowed and `beside`, or else where it is worst; the largest
-        error, as a part of that before it was made wider; by how much it was."""
-        part = over(out, self.expected, times * self.one + beside, self.spec['dtype'])
-        if (part <= 1).all():
-            return '', part.max(initial=0), 1.0
-        part = over(out, self.expected, times * self.allowed + beside, self.spec['dtype'])
-        if (part <= 1).all():
-            return '', part.max(), 1.0
+        error, as a part of that before it was made wider; by how much it was. What is allowed takes many times as long
+        as the answer: most kernels are within the least that it can be."""
+        for allowed in 'least', 'one', 'allowed':
+            part = over(out, self.expected, times * getattr(self, allowed) + beside, self.spec['dtype'])
+            if (part <= 1).all():
+                return '', part.max(initial=0), 1.0
         wide = over(out, self.expected, self.wider * times * self.allowed + beside, self.spec['dtype'])
         if (wide <= 1).all():
             return '', part.max(), self.wider
