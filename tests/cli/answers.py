@@ -6,6 +6,7 @@ import json
 import os
 import re
 
+import quick
 from cases import POLYNOMIAL, SOFTMAX, Place, says
 from suite import ROOT, check
 
@@ -25,7 +26,7 @@ def case(function):
 def compiler(place, name, script):
     """A C compiler that is gcc, but for what the script does to the last word that is a C file, $file."""
     place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n'
-                '%s\nexec gcc "$@"\n' % script)
+                '%s\n%s\nexec gcc "$@"\n' % (quick.SHORTER, script))
     os.chmod(place.path(name), 0o755)
     return {'ATTNC_CC': place.path(name), 'XDG_CACHE_HOME': place.path('cache')}
 
@@ -222,7 +223,7 @@ def the_compiler_is_named(place):
 @case
 def a_compiler_without_path(place):
     """It finds its linker where attnc finds it."""
-    environment = {'PATH': None, 'XDG_CACHE_HOME': place.path('cache')}
+    environment = {'PATH': None, 'ATTNC_CC': None, 'XDG_CACHE_HOME': place.path('cache')}
     done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '3', env=environment)
     check(done.stdout.endswith('soft: ok\n'), done.stdout + done.stderr)
 

@@ -28,7 +28,8 @@ class Place:
         self.suite, self.folder = suite, folder
         self.environment = {k: v for k, v in os.environ.items()
                             if k not in ('ATTNC_CC', 'CC', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS')}
-        self.environment |= {'XDG_CACHE_HOME': os.path.join(suite.folder, 'cache'), 'LC_ALL': 'C', 'TERM': 'xterm'}
+        self.environment |= {'XDG_CACHE_HOME': os.path.join(suite.folder, 'cache'), 'LC_ALL': 'C', 'TERM': 'xterm',
+                             **suite.compiler}
         for name, text in files.items():
             self.write(name + '.yaml', text)
 

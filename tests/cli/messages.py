@@ -209,7 +209,7 @@ def bad_folder(folder, suite, name, in_dir, out_dir, made, status, needles):
 
 
 NO_COMPILER = {
-    'no_compiler_on_path': {'PATH': '/nonexistent'},
+    'no_compiler_on_path': {'PATH': '/nonexistent', 'ATTNC_CC': None},
     'no_compiler_of_that_name': {'PATH': '/nonexistent', 'ATTNC_CC': '/nonexistent/cc'},
     'compiler_fails': {'ATTNC_CC': '/bin/false'},
     'compiler_is_no_compiler': {'ATTNC_CC': '/bin/true'},
