@@ -202,7 +202,7 @@ def luck_is_not_the_best(t, folder):
 def ended_early(t, folder):
     """After Ctrl-C, or kill, nothing runs, and the search can go on."""
     write(folder, '#!/bin/sh\nfor w in "$@"; do case $w in */small.c) touch "$STARTED"; sleep 60;; esac; done\n'
-          'exec clang-19 "$@"\n', 'slow-cc')
+          'exec quick-cc "$@"\n', 'slow-cc')
     os.chmod(folder + '/slow-cc', 0o755)
     plain = dict(t.env)
     arguments = ('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'random', '--trials', 2,

@@ -68,7 +68,7 @@ for a in sys.argv[1:]:
         open(a, 'w').write('#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
         if %r:
             open(%r, 'a').write('%%d\\n' %% os.getppid())
-os.execvp('clang-19', ['clang-19'] + sys.argv[1:])
+os.execvp('quick-cc', ['quick-cc'] + sys.argv[1:])
 ''' % (statement, pattern, otherwise, log, log))
     os.chmod(folder + '/changing-cc', 0o755)
     # blanks in the folder's own name would make words of it
