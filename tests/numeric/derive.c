@@ -170,6 +170,7 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
         if (strcmp(t.name, "k") == 0)
             in->size = (struct problem_size){shape[0], shape[1], in->size.members, in->size.n_q, shape[2]};
     }
+    if (in->size.kv_heads < 1) return "there are no heads of keys";
     in->size.members /= in->size.kv_heads;
     double *out = arena_alloc(arena, (size_t)elements(g, g->output[0].value, &in->size) * sizeof *out);
     const char *wrong = graph_eval(g, &in->size, in->tensor, in->tensors, out);
