@@ -1,6 +1,7 @@
 /* attnc check: the value of the spec's meaning in the float64 interpreter, against the interpreter after every pass and
    against the compiled kernel, on random arrays of several awkward sizes or of lengths that were asked for. Its last
    line is the verdict. */
+#include "check.h"
 #include "command_line.h"
 #include "../bench/bench.h"
 #include "../driver/driver.h"
@@ -25,21 +26,12 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
-enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
+enum { SIZES = sizeof sizes / sizeof *sizes };
 /* A pass may be off by PASS_MAX of a row, and by ROUNDINGS times what the direction of rounding changes in it. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 /* Pairs of query and key that the interpreters visit at most for --lengths, its keys and heads; queries where there are
    too many pairs, and for the lengths up to LONGEST from which a kernel has other loops. */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
-
-struct sample { /* the arrays of one problem, and what the meaning makes of them */
-    struct tensor tensor[MAX_TENSORS];
-    int64_t count[MAX_TENSORS];
-    bool integers[MAX_TENSORS];
-    int tensors;
-    double *expected, *allowed; /* allowed: by row, what the kernel may be off by */
-    int64_t elements, value_dim;
-};
 
 /* The largest error, as a share of what its row is measured by, and where it is. */
 struct worst {
@@ -74,7 +66,7 @@ static void say(const struct checking *c, const char *format, ...)
     fflush(stdout);
 }
 
-static double uniform(uint64_t *state)
+double check_uniform(uint64_t *state)
 {
     *state += UINT64_C(0x9E3779B97F4A7C15);
     uint64_t x = *state;
@@ -83,9 +75,9 @@ static double uniform(uint64_t *state)
     return ((double)((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-static double normal(uint64_t *state)
+double check_normal(uint64_t *state)
 {
-    double radius = sqrt(-2 * log(uniform(state))), angle = 6.283185307179586 * uniform(state);
+    double radius = sqrt(-2 * log(check_uniform(state))), angle = 6.283185307179586 * check_uniform(state);
     return radius * cos(angle);
 }
 
@@ -102,15 +94,14 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
     for (int64_t b = 0; b < batch; b++) {
         double id = -2;
         for (int64_t x = 0; x < keys; x++) {
-            double draw = uniform(state);
+            double draw = check_uniform(state);
             id = !sorted ? floor(draw * 4) - 2 : draw * (double)keys < 5 ? id + 1 + floor(draw * (double)keys) : id;
             data[b * keys + x] = id;
         }
     }
 }
 
-/* The number as the kernel's inputs hold it. */
-static double as_stored(double x, enum dtype dtype)
+double check_as_stored(double x, enum dtype dtype)
 {
     switch (dtype) {
     case DTYPE_BF16: return attn_bf16_value(attn_bf16(x));
@@ -135,11 +126,11 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
         bool matrix = value->op == GRAPH_PARAM && value->origin == ORIGIN_LEARNED && value->rank == 2,
              weight = strstr(value->name, ".weight") != NULL, norm = strstr(value->name, ".bias") != NULL;
         for (int64_t k = 0; k < n; k++) {
-            double x = normal(state);
+            double x = check_normal(state);
             if (weight) x = 1 + 0.1 * x;
             if (norm) x *= 0.1;
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
-            data[k] = as_stored(x, value->op == GRAPH_INPUT ? g->module->dtype : DTYPE_F32);
+            data[k] = check_as_stored(x, value->op == GRAPH_INPUT ? g->module->dtype : DTYPE_F32);
         }
         if (value->integers)
             fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size),
@@ -188,7 +179,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
             in[t].data = arena_alloc(arena, (size_t)s->count[t] * sizeof *in[t].data);
             for (int64_t k = 0; k < s->count[t]; k++) {
                 double x = s->tensor[t].data[k];
-                in[t].data[k] = values ? fabs(x) : x * (1 + (uniform(state) < 0.5 ? -1 : 1) * 0x1p-24);
+                in[t].data[k] = values ? fabs(x) : x * (1 + (check_uniform(state) < 0.5 ? -1 : 1) * 0x1p-24);
             }
         }
         const char *wrong = graph_eval(g, size, in, s->tensors, moved);
@@ -350,8 +341,35 @@ static double result_at(const void *result, int64_t k, enum attn_dtype dtype)
     return NAN;
 }
 
+/* The gradients of the kernel, after its forward, to `out`: those by q, k and v one after the other. */
+static int run_backward(const struct attn_kernel *kernel, struct attn_problem *problem, const void *params,
+                        const void *const input[3], const void *result, const struct gradients *g, double *out)
+{
+    const struct tensor given = {"dout", g->dout};
+    const int64_t elements = problem->batch * problem->heads * problem->n_q * kernel->value_dim;
+    const size_t size = attn_dtype_size(kernel->dtype);
+    void *dout = converted(&given, elements, kernel->dtype), *d[3];
+    void *workspace = attn_alloc(kernel->backward_workspace(problem) + 64);
+    int error = dout && workspace ? 0 : ATTN_EMEMORY;
+    for (int k = 0; k < 3; k++) {
+        d[k] = attn_alloc((size_t)g->count[k] * size + 64);
+        if (!d[k]) error = ATTN_EMEMORY;
+    }
+    if (!error)
+        error = kernel->backward(problem, params, input[0], input[1], input[2], result, dout, d[0], d[1], d[2], NULL,
+                                 workspace);
+    for (int k = 0; k < 3; k++) {
+        for (int64_t n = 0; n < g->count[k] && !error; n++) *out++ = result_at(d[k], n, kernel->dtype);
+        attn_free(d[k]);
+    }
+    attn_free(dout);
+    attn_free(workspace);
+    return error;
+}
+
+/* With `gradients` those too, to `backward`. */
 static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, const struct problem_size *size,
-                      int threads, double *out)
+                      int threads, double *out, const struct gradients *gradients, double *backward)
 {
     struct attn_problem problem = {.batch = size->batch,
                                    .heads = size->kv_heads * size->members,
@@ -364,6 +382,8 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
     char *params = attn_alloc(kernel->params_bytes + 64);
     const void *input[3] = {NULL, NULL, NULL};
     int error = result && workspace && params ? 0 : ATTN_EMEMORY;
+    if (gradients) problem.saved = attn_alloc(kernel->saved(&problem) + 64);
+    if (gradients && !problem.saved) error = ATTN_EMEMORY;
     for (int t = 0; t < s->tensors && !error; t++) {
         enum attn_dtype dtype = kernel->dtype;
         for (int k = 0; k < kernel->params; k++)
@@ -378,11 +398,57 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
     }
     if (!error) error = kernel->forward(&problem, params, input[0], input[1], input[2], result, workspace);
     for (int64_t k = 0; k < s->elements && !error; k++) out[k] = result_at(result, k, kernel->dtype);
+    if (gradients && !error) error = run_backward(kernel, &problem, params, input, result, gradients, backward);
+    attn_free(problem.saved);
     for (int t = 0; t < s->tensors; t++) attn_free(array[t]);
     attn_free(result);
     attn_free(workspace);
     attn_free(params);
     return error;
+}
+
+/* The gradients: those of the interpreter, against central differences, and the kernel's against them. */
+static enum status check_backward(struct checking *c, const struct attn_kernel *kernel)
+{
+    static const double DIFFERENCE_MAX = 1e-5;
+    static const char *const names[] = {"dq", "dk", "dv"};
+    uint64_t state = c->o->has_seed ? c->o->seed : 1;
+    double difference = 0, largest = 0;
+    for (int n = 0; n < c->of_passes; n++) {
+        const struct sample *s = &c->sample[n];
+        struct arena *arena = arena_new();
+        struct gradients g = {.all = 0};
+        const char *wrong = gradients_of(c->p, s, &c->size[n], &state, arena, &g);
+        double *got = arena_alloc(arena, (size_t)g.all * sizeof *got);
+        const int error = wrong ? 0 : run_kernel(kernel, s, &c->size[n], c->o->threads, c->out, &g, got);
+        if (wrong || error) {
+            complain(c->o, "%s: gradients: %s", c->p->spec->name, wrong ? wrong : attn_strerror(error));
+            arena_free(arena);
+            return STATUS_MACHINE;
+        }
+        difference = fmax(difference, g.difference);
+        for (int64_t a = 0, k = 0; a < 3; a++)
+            for (int64_t e = 0; e < g.count[a]; e++, k++) {
+                const double off = fabs(got[k] - g.expected[k]), share = off == 0 ? 0 : off / g.allowed[k];
+                if (share <= largest) continue;
+                largest = isnan(share) ? INFINITY : share;
+                if (largest > 1 && c->good) {
+                    complain(c->o, "%s: with %lld queries and %lld keys, element %lld of %s is %.9g in place of %.9g",
+                             c->p->spec->name, (long long)c->size[n].n_q, (long long)c->size[n].n_k, (long long)e,
+                             names[a], got[k], g.expected[k]);
+                    c->good = false;
+                }
+            }
+        arena_free(arena);
+    }
+    if (difference > DIFFERENCE_MAX && c->good)
+        complain(c->o, "%s: gradients are not the differences of the result", c->p->spec->name);
+    c->good &= difference <= DIFFERENCE_MAX;
+    say(c, "  %-22s %10.2e of central differences%s\n", "gradients", difference,
+        difference <= DIFFERENCE_MAX ? "" : "   WRONG");
+    say(c, "  %-22s %10.2e of what they may be off by%s\n", "the kernel's gradients", largest,
+        largest <= 1 ? "" : "   WRONG");
+    return STATUS_DONE;
 }
 
 static enum status check_kernel(struct checking *c)
@@ -393,15 +459,16 @@ static enum status check_kernel(struct checking *c)
     if (status != STATUS_DONE) return status;
     struct worst worst = {.share = 0};
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
-        int error = run_kernel(loaded.kernel, &c->sample[n], &c->size[n], c->o->threads, c->out);
+        int error = run_kernel(loaded.kernel, &c->sample[n], &c->size[n], c->o->threads, c->out, NULL, NULL);
         if (error) {
             complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
             status = STATUS_MACHINE;
         } else
             find_worst(c, n, c->sample[n].allowed, c->p->spec->dtype, &worst);
     }
-    kernel_unload(&loaded);
     if (status == STATUS_DONE) report(c, "the compiled kernel", &worst, "of what it may be off by", worst.share <= 1);
+    if (status == STATUS_DONE && loaded.kernel->backward) status = check_backward(c, loaded.kernel);
+    kernel_unload(&loaded);
     return status;
 }
 
@@ -524,7 +591,6 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     }
     enum status status = c->good ? check_kernel(c) : STATUS_INPUT;
     if (status == STATUS_MACHINE) return status;
-    if (p->backwards) say(c, " gradients: not checked yet\n");
     say(c, "%s: %s\n", p->spec->name, c->good ? "ok" : "wrong");
     return c->good ? STATUS_DONE : STATUS_INPUT;
 }

@@ -1,0 +1,35 @@
+/* What the files of `attnc check` share. */
+#ifndef ATTNC_COMMAND_CHECK_H
+#define ATTNC_COMMAND_CHECK_H
+
+#include "../driver/driver.h"
+#include "../../runtime/attnrt.h"
+
+enum { MAX_TENSORS = 1024, NUDGES = 4 };
+
+struct sample { /* the arrays of one problem, and what the meaning makes of them */
+    struct tensor tensor[MAX_TENSORS];
+    int64_t count[MAX_TENSORS];
+    bool integers[MAX_TENSORS];
+    int tensors;
+    double *expected, *allowed; /* allowed: by row, what the kernel may be off by */
+    int64_t elements, value_dim;
+};
+
+/* Gradients of a sample: dq, dk and dv one after the other. */
+struct gradients {
+    int64_t count[3], all;
+    double *dout, *expected, *allowed; /* what a kernel may be off by, by element */
+    double difference; /* of the interpreter's from central differences, as a share of the sum of their sizes */
+};
+/* What the interpreter makes of a sample's gradients for a random dout. What is wrong, or NULL. (check_gradients.c) */
+const char *gradients_of(const struct unit *p, const struct sample *s, const struct problem_size *size, uint64_t *state,
+                         struct arena *arena, struct gradients *out);
+
+/* A number, and one of the standard normal distribution, from the state. */
+double check_uniform(uint64_t *state);
+double check_normal(uint64_t *state);
+/* The number as the kernel's inputs hold it. */
+double check_as_stored(double x, enum dtype dtype);
+
+#endif
