@@ -2,6 +2,7 @@
 import ctypes
 import os
 import platform
+import threading
 
 import numpy as np
 
@@ -95,12 +96,28 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
     return P, P.pop('q'), P.pop('k'), P.pop('v')
 
 
+made = threading.Lock()
+
+
+def runtime_library(suite):
+    """The runtime's object files, which every kernel shares."""
+    path = os.path.join(suite.folder, 'runtime-of-kernels')
+    with made:
+        if not os.path.exists(path):
+            os.makedirs(path)
+            done_well(['cc', '-O2', '-fopenmp', '-fPIC', '-I', RUNTIME, '-c', *runtime_sources()], path)
+    return sorted(os.path.join(path, f) for f in os.listdir(path))
+
+
+def done_well(line, folder):
+    done = execute(line, cwd=folder, timeout=600)
+    check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
+
+
 def compiled(suite, path, folder, target):
     """The kernel of a spec as a user has it."""
-    name = os.path.basename(path)[:-5]
-    for line in [suite.attnc, path, '-o', folder, '--target', target], [
-            'cc', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
-            *runtime_sources(), '-lm']:
-        done = execute(line, cwd=folder, timeout=600)
-        check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
+    name, runtime = os.path.basename(path)[:-5], runtime_library(suite)
+    done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
+    done_well(['cc', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
+               *runtime, '-lm'], folder)
     return Kernel(os.path.join(folder, 'kernel.so'), name)
