@@ -66,21 +66,6 @@ static void say(const struct checking *c, const char *format, ...)
     fflush(stdout);
 }
 
-double check_uniform(uint64_t *state)
-{
-    *state += UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t x = *state;
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return ((double)((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-double check_normal(uint64_t *state)
-{
-    double radius = sqrt(-2 * log(check_uniform(state))), angle = 6.283185307179586 * check_uniform(state);
-    return radius * cos(angle);
-}
-
 static int64_t elements_of(const struct graph *g, const struct value *v, const struct problem_size *size)
 {
     int64_t n = 1;
@@ -99,18 +84,6 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
             data[b * keys + x] = id;
         }
     }
-}
-
-double check_as_stored(double x, enum dtype dtype)
-{
-    switch (dtype) {
-    case DTYPE_BF16: return attn_bf16_value(attn_bf16(x));
-    case DTYPE_F16: return attn_f16_value(attn_f16(x));
-    case DTYPE_F32:
-    case DTYPE_F64:
-    case DTYPE_I32: break;
-    }
-    return (double)(float)x;
 }
 
 /* Values that a float, and of inputs the storage type, holds, so that the kernel gets the same ones: weights near 1,

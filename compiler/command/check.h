@@ -26,7 +26,7 @@ struct gradients {
 const char *gradients_of(const struct unit *p, const struct sample *s, const struct problem_size *size, uint64_t *state,
                          struct arena *arena, struct gradients *out);
 
-/* A number, and one of the standard normal distribution, from the state. */
+/* A number from 0 to 1, and one of the standard normal distribution, from the state (check_draw.c). */
 double check_uniform(uint64_t *state);
 double check_normal(uint64_t *state);
 /* The number as the kernel's inputs hold it. */

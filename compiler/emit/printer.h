@@ -50,7 +50,7 @@ struct emitter {
     const struct expr *id[MAX_ID_RANGES];
     const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
 };
-/* Cuts long lines of C at blanks; directives and literals stay whole. */
+/* Cuts long lines of C at blanks; directives, literals and the command that makes the file stay whole. */
 void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* The vector types, the functions on them and the products that the code names. */

@@ -1,4 +1,5 @@
 """Where autograd is, which gradients.py needs: in a virtual environment of its own, made where there is none."""
+import fcntl
 import glob
 import os
 import subprocess
@@ -9,10 +10,12 @@ from suite import ROOT
 VENV = os.path.join(ROOT, 'build-autograd')
 
 
-def autograd():
-    """'' where autograd can be imported, from its virtual environment, or else why not."""
-    found = glob.glob(VENV + '/lib/python*/site-packages/autograd')
-    if not found:
+def install():
+    """Makes the environment where there is none, while other suites wait. Returns why it cannot, or ''."""
+    root = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX)
+        if installed(): return ''
         for line in [sys.executable, '-m', 'venv', VENV], [VENV + '/bin/python', '-m', 'pip', 'install', '--quiet',
                                                            '--disable-pip-version-check', '--no-deps', 'autograd']:
             try:
@@ -21,8 +24,20 @@ def autograd():
             except (OSError, subprocess.TimeoutExpired) as error:
                 return 'autograd cannot be installed: %s' % error
             if done.returncode: return 'autograd cannot be installed: ' + (done.stdout.strip().splitlines() or [''])[-1]
-        found = glob.glob(VENV + '/lib/python*/site-packages/autograd')
-    sys.path.append(os.path.dirname(found[0]))
+        return ''
+    finally:
+        os.close(root)
+
+
+def installed():
+    return glob.glob(VENV + '/lib/python*/site-packages/autograd')
+
+
+def autograd():
+    """'' where autograd can be imported, from its virtual environment, or else why not."""
+    why = install()
+    if why: return why
+    sys.path.append(os.path.dirname(installed()[0]))
     try:
         import gradients
     except ImportError as error:
