@@ -1,0 +1,143 @@
+"""Schedules: by length, every knob, and those that tuning wrote."""
+import json
+import os
+import re
+
+import numpy as np
+
+from cases import SKETCH, SOFTMAX, Place
+from depfiles import depfile
+from suite import check, execute
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+SCHEDULE = ('schedule: [{tile_q: 32, rows: 8}, {from: 30, tile_q: 32, rows: 8, crossover: 30}, '
+            '{from: 60, tile_k: 20, crossover: 1}]\n')
+
+
+@case
+def schedules_by_length(place):
+    place.write('sketch.yaml', SKETCH + SCHEDULE)
+    said = place.attnc('explain', 'sketch.yaml', '--target', 'x86-64-v4,generic').stdout
+    for words in ('set from 60 keys on: tile_k 20, crossover 1',
+                  'from 1 keys on x86-64-v4 runs quadratic, tiles of 32 queries',
+                  'from 30 keys on x86-64-v4 runs linear', r'chunk +\d+ +keys of a chunk', 'worth trying: 0 1 2'):
+        check(re.search(words, said), 'explain does not say %s: %s' % (words, said))
+    place.attnc('check', 'sketch.yaml', timeout=300)
+    place.attnc('sketch.yaml', '--target', 'x86-64-v4,generic', '--emit', 'c,h,json,loops')
+    made = json.loads(place.read('sketch.json'))
+    check([(v['target'], v['from']) for v in made['versions']]
+          == [(t, n) for t in ('x86-64-v4', 'generic') for n in (0, 30, 60)], made['versions'])
+    check([k['form'] for k in made['kernels']] == ['quadratic', 'linear', 'linear'] * 2, made['kernels'])
+    check(made['kernels'][0]['rows'] == 8 and made['kernels'][2]['tile_k'] == 20 and made['schedule']['tile_q'] == 32,
+          made['kernels'])
+    knobs = {k['name']: k for k in made['knobs']}
+    check({'tile_q', 'tile_k', 'chunk', 'rows', 'vectors', 'unroll', 'crossover', 'together'} == set(knobs),
+          sorted(knobs))
+    check(all(k['usual'] in k['values'] and k['values'] == sorted(set(k['values'])) and k['least'] <= k['values'][0]
+              and k['values'][-1] <= k['most'] for k in knobs.values()), knobs)
+    code = place.read('sketch.c').decode()
+    check(len(re.findall(r'if \(n_k >= 30\)', code)) == len(re.findall(r'if \(n_k >= 60\)', code)) == 2,
+          'the choice by length')
+
+    # a workspace serves all shorter sequences
+    place.write('main.c', '#include "sketch.h"\n#include <stdio.h>\nint main(void)\n{\n'
+                '    for (int n = 0; n < 100; n++) {\n'
+                '        const struct attn_problem p = {.batch = 1, .heads = 1, .kv_heads = 1,'
+                ' .n_q = n, .n_k = n, .threads = 3};\n        printf("%zu\\n", sketch_workspace(&p));\n    }\n'
+                '    return 0;\n}\n')
+    place.write('large.yaml', SKETCH.replace('sketch: 4', 'sketch: 32')
+                + 'schedule: [{crossover: 2147483647, tile_q: 16}, {from: 30, crossover: 2147483647}, '
+                '{from: 60, crossover: 2147483647, tile_q: 16}]\n')
+    place.attnc('large.yaml', '--target', 'generic', '--standalone')
+    done = execute(['sh', '-c', 'cc -O0 main.c sketch.c -lm -o main && ./main'], cwd=place.folder)
+    sizes = [int(line) for line in done.stdout.split()]
+    check(len(sizes) == 100 and sizes == sorted(sizes) and len(set(sizes)) == 2 and sizes[29] < sizes[30] == sizes[99],
+          'workspaces %s %s' % (sorted(set(sizes)), done.stderr))
+
+    # entries that lead to the same loops are there once
+    place.write('twice.yaml', SOFTMAX.replace('soft', 'twice', 1)
+                + 'schedule: [{tile_q: 32}, {from: 9, tile_q: 64}, {from: 20, tile_q: 32}, {from: 30}]\n')
+    place.attnc('twice.yaml', '--target', 'generic', '--emit', 'c,json')
+    made = json.loads(place.read('twice.json'))
+    check([k['tile_q'] for k in made['kernels']] == [32, 64]
+          and [(v['from'], v['kernel']) for v in made['versions']] == [(0, 0), (9, 1), (20, 0), (30, 1)],
+          made['versions'])
+    check(place.read('twice.c').count(b' void twice_rows') == 2, 'not two functions')
+
+
+@case
+def every_knob_can_be_set(place):
+    """The least and the most, and the first and the last of the values worth trying, compile, for this machine and for
+    any in turn; the kernels compute the same."""
+    place.write('sketch.yaml', SKETCH.replace('sketch: 4', 'sketch: 32'))
+    place.attnc('sketch.yaml', '--target', 'generic', '--emit', 'json')
+    knobs = json.loads(place.read('sketch.json'))['knobs']
+    check(len(knobs) == 9, [k['name'] for k in knobs])
+    place.arrays(n=70)
+    place.attnc('run', 'sketch.yaml', '--seed', '1', '--in', 'in', '--out', 'usual')
+    usual = np.load(place.path('usual', 'out.npy'))
+    for knob in knobs:
+        for turn, value in enumerate(sorted({knob['least'], knob['values'][0], knob['values'][-1]} | (
+                {knob['most']} if knob['most'] < 100 else set()))):
+            place.attnc('run', 'sketch.yaml', '--seed', '1', '--in', 'in', '--out', 'out',
+                        '--target', ('native', 'generic')[turn % 2],
+                        '--set', 'schedule.%s=%d' % (knob['name'], value), timeout=300)
+            off = np.abs(np.load(place.path('out', 'out.npy')) - usual).max()
+            check(off <= 1e-4, '%s = %d: off by %g' % (knob['name'], value, off))
+        place.attnc('sketch.yaml', '--set', 'schedule.%s=%d' % (knob['name'], knob['least'] - 1), status=1)
+        place.attnc('sketch.yaml', '--set', 'schedule.%s=%d' % (knob['name'], knob['most'] + 1), status=1)
+
+
+@case
+def tuned_schedules(place):
+    place.write('sketch.yaml', SKETCH)
+    done = place.attnc('sketch.yaml', '--tuned', status=1)
+    check('sketch.tuned.yaml' in done.stderr and "'attnc tune sketch.yaml'" in done.stderr
+          and not os.path.exists(place.path('sketch.c')), done.stderr)
+    place.write('sketch.tuned.yaml', SKETCH + SCHEDULE)
+    done = place.attnc('sketch.yaml', '--tuned', '-MD')
+    check(not done.stderr, done.stderr)
+    check(depfile(place.read('sketch.d').decode())[1] == ['sketch.yaml', 'sketch.tuned.yaml'], place.read('sketch.d'))
+    code = place.read('sketch.c').decode()
+    check('n_k >= 60' in code and 'attnc sketch.yaml --tuned\n' in code, 'the schedule is not taken')
+    os.mkdir(place.path('alone'))
+    place.attnc('sketch.tuned.yaml', '-o', 'alone')
+    check(place.read('alone/sketch.c').decode() == code.replace('sketch.yaml --tuned', 'sketch.tuned.yaml'),
+          'the tuned spec by itself is another kernel')
+    check('from 60 keys on' in place.attnc('explain', 'sketch.yaml', '--tuned').stdout, 'explain')
+    place.attnc('check', 'sketch.yaml', '--tuned', '--target', 'generic', timeout=300)
+
+    place.write('sketch.yaml', SKETCH.replace('degree: 4', 'degree: 8'))
+    done = place.attnc('sketch.yaml', '--tuned')
+    check('warning' in done.stderr and 'sketch.tuned.yaml' in done.stderr, done.stderr)
+    check(not place.attnc('sketch.yaml', '--tuned', '--quiet').stderr, '--quiet')
+    os.remove(place.path('sketch.c'))
+    place.write('sketch.yaml', SOFTMAX)
+    done = place.attnc('sketch.yaml', '--tuned', status=1)
+    check(re.search(r"sketch\.tuned\.yaml:5:\d+: error: the knob 'crossover' does nothing", done.stderr), done.stderr)
+    place.write('sketch.yaml', SKETCH)
+    place.write('sketch.tuned.yaml', SKETCH + 'schedule: {tile_q: 17}\n')
+    done = place.attnc('sketch.yaml', '--tuned', status=1)
+    check('sketch.tuned.yaml:5:20: error: tile_q' in done.stderr and 'sketch.yaml:' not in done.stderr, done.stderr)
+    place.write('sketch.tuned.yaml', 'similarity: sofmax\n')
+    check('sketch.tuned.yaml:1:13: error' in place.attnc('sketch.yaml', '--tuned', status=1).stderr,
+          'a wrong tuned spec')
+    check('--tuned' in place.attnc('sketch.yaml', '--tuned', '--set', 'schedule.tile_q=32', status=2).stderr,
+          '--set beside --tuned')
+    check(not os.path.exists(place.path('sketch.c')), 'an error left a file')
+
+
+def run(folder, suite, function):
+    return function(Place(suite, folder, soft=SOFTMAX))
+
+
+def register(suite):
+    for function in CASES:
+        suite.case(function.__name__, run, suite, function)
