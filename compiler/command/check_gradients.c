@@ -41,17 +41,21 @@ static const char *evaluate(struct evaluation *x, double *out)
     return wrong ? wrong : graph_eval(x->g, x->size, x->tensor, x->tensors + 2, out);
 }
 
-/* The sum of out * dout with array t moved along a direction. */
+/* The sum of out * dout with array t moved along a direction, and that of the sizes of its terms. */
 static const char *sum_at(const struct evaluation *x, int t, const struct sample *s, const double *direction, double by,
-                          double *moved, double *out, double *sum)
+                          double *moved, double *out, double *sum, double *sizes)
 {
     struct tensor tensor[MAX_TENSORS];
     memcpy(tensor, x->tensor, (size_t)x->tensors * sizeof *tensor);
     for (int64_t k = 0; k < s->count[t]; k++) moved[k] = tensor[t].data[k] + by * direction[k];
     tensor[t].data = moved;
     const char *wrong = graph_eval(x->p->graph, x->size, tensor, x->tensors, out);
-    *sum = 0;
-    for (int64_t k = 0; k < s->elements; k++) *sum += out[k] * x->tensor[x->tensors + 1].data[k];
+    *sum = *sizes = 0;
+    for (int64_t k = 0; k < s->elements; k++) {
+        const double term = out[k] * x->tensor[x->tensors + 1].data[k];
+        *sum += term;
+        *sizes += fabs(term);
+    }
     return wrong;
 }
 
@@ -63,7 +67,7 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     const int64_t n = s->count[t];
     double *direction = arena_alloc(arena, (size_t)n * sizeof *direction),
            *moved = arena_alloc(arena, (size_t)n * sizeof *moved),
-           *out = arena_alloc(arena, (size_t)s->elements * sizeof *out), along = 0, sizes = 0, slope[3];
+           *out = arena_alloc(arena, (size_t)s->elements * sizeof *out), along = 0, sizes = 0, terms = 0, slope[3];
     const char *wrong = NULL;
     for (int64_t k = 0; k < n; k++) {
         direction[k] = check_normal(state);
@@ -73,32 +77,45 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     for (int k = 0; k < 3 && !wrong; k++) {
         const double by = 1e-3 / (1 << k);
         double after = 0, before = 0;
-        wrong = sum_at(x, t, s, direction, by, moved, out, &after);
-        if (!wrong) wrong = sum_at(x, t, s, direction, -by, moved, out, &before);
+        wrong = sum_at(x, t, s, direction, by, moved, out, &after, &terms);
+        if (!wrong) wrong = sum_at(x, t, s, direction, -by, moved, out, &before, &terms);
         slope[k] = (after - before) / (2 * by);
     }
     if (wrong) return wrong;
     const double first = (4 * slope[1] - slope[0]) / 3, second = (4 * slope[2] - slope[1]) / 3;
+    sizes += 1e-4 * terms; /* a difference is no more exact than the sum that it is of */
     if (sizes > 0 && fabs(first - second) <= 1e-6 * sizes) *share = fmax(*share, fabs(along - second) / sizes);
     return NULL;
 }
 
-/* 4e-6 of an array's largest gradient, or of the largest of all where they cancel, as of a single key, and 4 times what
-   moving every input by half an ulp changes; in f64 2^-29 of it. What is rounded to 16 bits, out before its product
-   with dout among it, adds a share of the largest gradient. */
-static void set_base(struct gradients *x, enum dtype dtype)
+/* The gradients for |v| and |dout| where out is 0: what they are the difference of, as those of a row that sees one key
+   are of terms that cancel. */
+static const char *scale_of(const struct evaluation *x, const struct sample *s, struct arena *arena, double *scale)
 {
-    double largest[3] = {0}, all = 0;
-    for (int64_t a = 0, k = 0; a < 3; a++)
-        for (int64_t n = 0; n < x->count[a]; n++, k++) largest[a] = fmax(largest[a], fabs(x->expected[k]));
-    for (int a = 0; a < 3; a++) all = fmax(all, largest[a]);
-    for (int64_t a = 0, k = 0; a < 3; a++)
-        for (int64_t n = 0; n < x->count[a]; n++, k++) {
-            x->allowed[k] += 4e-6 * (largest[a] <= 1e-9 * all ? all : largest[a]);
-            if (dtype == DTYPE_F64) x->allowed[k] = 0x1p-29 * x->allowed[k] + 1e-13 * all;
-            if (dtype == DTYPE_BF16) x->allowed[k] += 0x1p-5 * all;
-            if (dtype == DTYPE_F16) x->allowed[k] += 0x1p-8 * all;
-        }
+    struct evaluation *y = arena_alloc(arena, sizeof *y);
+    *y = *x;
+    for (int t = 0; t < x->tensors + 2; t++) {
+        const bool out = t == x->tensors, dout = t == x->tensors + 1;
+        if (!out && !dout && strcmp(x->tensor[t].name, "v") != 0) continue;
+        const int64_t n = out || dout ? s->elements : s->count[t];
+        y->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));
+        for (int64_t k = 0; k < n; k++) y->tensor[t].data[k] = out ? 0 : fabs(x->tensor[t].data[k]);
+    }
+    return graph_eval(y->g, y->size, y->tensor, y->tensors + 2, scale);
+}
+
+/* 4e-6 of the largest gradient and of the element's scale, and 4 times what moving every input by half an ulp changes;
+   in f64 2^-29 of it. What is rounded to 16 bits, out before its product with dout among it, adds a share of both. */
+static void set_base(struct gradients *x, const double *scale, enum dtype dtype)
+{
+    const double rounding = dtype == DTYPE_BF16 ? 0x1p-5 : dtype == DTYPE_F16 ? 0x1p-8 : 0;
+    double largest = 0;
+    for (int64_t k = 0; k < x->all; k++) largest = fmax(largest, fabs(x->expected[k]));
+    for (int64_t k = 0; k < x->all; k++) {
+        const double size = largest + fabs(scale[k]);
+        x->allowed[k] += (4e-6 + rounding) * size;
+        if (dtype == DTYPE_F64) x->allowed[k] = 0x1p-29 * x->allowed[k] + 1e-13 * size;
+    }
 }
 
 const char *gradients_of(const struct unit *p, const struct sample *s, const struct problem_size *size, uint64_t *state,
@@ -128,7 +145,9 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
         for (int t = 0; t < s->tensors && !wrong; t++)
             if (strcmp(s->tensor[t].name, x->g->output[a].name + 1) == 0)
                 wrong = difference(x, t, s, out->expected + at, state, arena, &out->difference);
-    double *moved = arena_alloc(arena, (size_t)out->all * sizeof *moved);
+    double *moved = arena_alloc(arena, (size_t)out->all * sizeof *moved),
+           *scale = arena_alloc(arena, (size_t)out->all * sizeof *scale);
+    if (!wrong) wrong = scale_of(x, s, arena, scale);
     for (int try = 0; try < NUDGES && !wrong; try++) {
         for (int t = 0; t < s->tensors + 2; t++) {
             if (t == s->tensors || (t < s->tensors && s->integers[t])) continue;
@@ -142,6 +161,6 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
         for (int64_t k = 0; k < out->all; k++)
             out->allowed[k] = fmax(out->allowed[k], 4 * fabs(moved[k] - out->expected[k]));
     }
-    set_base(out, dtype);
+    set_base(out, scale, dtype);
     return wrong;
 }
