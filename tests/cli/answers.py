@@ -28,7 +28,9 @@ def compiler(place, name, script):
     place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n'
                 '%s\n%s\nexec gcc "$@"\n' % (quick.SHORTER, script))
     os.chmod(place.path(name), 0o755)
-    return {'ATTNC_CC': place.path(name), 'XDG_CACHE_HOME': place.path('cache')}
+    # $ATTNC_CC is split at blanks, a folder may have one
+    return {'ATTNC_CC': name, 'PATH': place.folder + os.pathsep + os.environ['PATH'],
+            'XDG_CACHE_HOME': place.path('cache')}
 
 
 def wrapped(before='', after=''):
