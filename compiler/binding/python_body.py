@@ -46,7 +46,8 @@ class _Kernel(ctypes.Structure):
         ("params_size", ctypes.CFUNCTYPE(ctypes.c_size_t)),
         ("params_init", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)),
         ("workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("forward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 6))]
+        ("forward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 6)),
+        ("saved", ctypes.c_void_p), ("backward_workspace", ctypes.c_void_p), ("backward", ctypes.c_void_p)]
 
 
 _lock = threading.Lock()
