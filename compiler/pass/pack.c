@@ -125,8 +125,10 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
             bool narrow = a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16;
+            const bool vectors = extent &&
+                                 ref_uses_axis(r, lane); /* no copy serves these whose rows lie across the lanes */
             if (left && narrow)
-                read_copy(l, loops, depth, r, -1, 0);
+                read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);
             else if (!left && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {
                 struct stmt **at = body, *copy = read_turned(l, s, r, lane);
                 while (*at != s) at = &(*at)->next;
