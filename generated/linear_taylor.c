@@ -1968,7 +1968,7 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* All tasks of a call, on the threads, each of which has so many bytes of the workspace. */
+/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;

@@ -216,8 +216,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
-   lanes that see it. */
+/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -1202,8 +1202,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
-   lanes that see it. */
+/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -2178,8 +2178,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
-   lanes that see it. */
+/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -3178,7 +3178,7 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* All tasks of a call, on the threads, each of which has so many bytes of the workspace. */
+/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;

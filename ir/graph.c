@@ -154,6 +154,13 @@ void graph_output(struct graph *g, const char *name, int v)
     g->output[g->outputs++].value = v;
 }
 
+int graph_find(const struct graph *g, const char *name)
+{
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].name && strcmp(g->value[v].name, name) == 0) return v;
+    return -1;
+}
+
 bool graph_is_output(const struct graph *g, int v)
 {
     for (int o = 0; o < g->outputs; o++)

@@ -378,6 +378,8 @@ void graph_insert(struct graph *g, int at, struct value v);
 /* Puts a map of value v after it for what uses it, if a sum does: passes look for maps alone. Returns the values added.
  */
 int graph_map_summed(struct graph *g, int v);
+/* The value of that name; -1: there is none. */
+int graph_find(const struct graph *g, const char *name);
 /* Drops values that no output needs and renumbers. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);

@@ -16,8 +16,9 @@ struct roles {
 };
 /* Of the output of that number. Returns NULL, or why loops cannot be made for it. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
-/* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
-bool outputs_share_loops(const struct graph *g, int a, int b);
+/* Sorts outputs into groups that can share their loops, numbered from 1 in the order of their first outputs: that of
+   output o to group[o]. Returns how many there are. */
+int output_groups(const struct graph *g, int *group);
 
 /* ---- integers over the current ranges of axes (affine.c) ---- */
 

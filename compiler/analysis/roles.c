@@ -39,7 +39,8 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     return NULL;
 }
 
-bool outputs_share_loops(const struct graph *g, int a, int b)
+/* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
+static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles of[2];
     const struct value *v[2] = {&g->value[g->output[a].value], &g->value[g->output[b].value]};
@@ -52,4 +53,16 @@ bool outputs_share_loops(const struct graph *g, int a, int b)
             if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r]))
                 return false;
     return true;
+}
+
+int output_groups(const struct graph *g, int *group)
+{
+    int groups = 0;
+    for (int o = 0; o < g->outputs; o++) {
+        group[o] = 0;
+        for (int p = 0; p < o && !group[o]; p++)
+            if (share_loops(g, p, o)) group[o] = group[p];
+        if (!group[o]) group[o] = ++groups;
+    }
+    return groups;
 }

@@ -80,7 +80,8 @@ static void compile_backward(struct maker *x, const struct target *target)
     p->saved = first->saving->outputs - 1;
     p->row_sums = first->row_sums->outputs;
     if (first->groups > MAX_PARTS - 2) {
-        diagnostics_error(x->d, p->spec->emit_at, "the gradients of so many parameters are not compiled yet");
+        diagnostics_error(x->d, p->spec->emit_at, "gradients in more than %d parts are not compiled yet",
+                          MAX_PARTS - 2);
         x->good = false;
         return;
     }

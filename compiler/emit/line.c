@@ -37,9 +37,9 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
     }
 }
 
-/* Where a line is cut, of which `room` bytes fit: at the last blank after a comma or semicolon, unless that wastes half
-   of the room, or else at the last blank; at the first after the room where there is none. 0: nowhere. Literals stay
-   whole. */
+/* The blank at which a line is cut so that `room` bytes stay; 0: there is none. The last one after a comma or semicolon
+   is best, if it lies in the second half of the room; then the last one in the room; then the first one beyond it.
+   Blanks in literals do not count. */
 static size_t cut_of(const char *line, size_t length, size_t room)
 {
     const size_t indent = strspn(line, " ");

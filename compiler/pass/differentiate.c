@@ -46,14 +46,6 @@ static void reverse(struct reversal *x, int v)
     }
 }
 
-/* The value of that name in the program, or -1. */
-static int find_named(const struct reversal *x, const char *name)
-{
-    for (int v = 0; v < x->forward; v++)
-        if (x->g->value[v].name && strcmp(x->g->value[v].name, name) == 0) return v;
-    return -1;
-}
-
 /* The outputs: the gradients by the inputs and the learned parameters, as the program had them before the first pass, 0
    where nothing depends on one. */
 static void output_gradients(struct reversal *x)
@@ -65,7 +57,7 @@ static void output_gradients(struct reversal *x)
     for (int n = 0; n < named && !x->failed; n++) {
         const struct value like = source->value[n];
         if (!has_gradient(&like)) continue;
-        const int v = find_named(x, like.name);
+        const int v = graph_find(g, like.name);
         struct value map = graph_value(GRAPH_MAP, like.rank, like.axes);
         for (int k = 0; k < like.rank; k++)
             map.axes[k] = module_find_axis(x->m, source->module->axis[like.axes[k]].name);
@@ -84,13 +76,8 @@ static void output_gradients(struct reversal *x)
 static void take_group(struct compilation *c)
 {
     struct graph *g = c->graph;
-    int of[MAX_OUTPUTS] = {0}, kept = 0;
-    c->groups = 0;
-    for (int o = 0; o < g->outputs; o++) {
-        for (int p = 0; p < o && !of[o]; p++)
-            if (outputs_share_loops(g, p, o)) of[o] = of[p];
-        if (!of[o]) of[o] = ++c->groups;
-    }
+    int of[MAX_OUTPUTS], kept = 0;
+    c->groups = output_groups(g, of);
     for (int o = 0; o < g->outputs && c->group; o++)
         if (of[o] == c->group) g->output[kept++] = g->output[o];
     if (c->group) g->outputs = kept;

@@ -5,8 +5,6 @@
    program of its own, before the gradients that meet it. */
 #include "differentiate.h"
 
-#include <string.h>
-
 static void mark(const struct graph *g, int v, bool *needed)
 {
     if (needed[v]) return;
@@ -25,15 +23,8 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
     return false;
 }
 
-/* The input of that name; -1: it is not needed. */
-static int find_input(const struct graph *g, const char *name)
-{
-    for (int v = 0; v < g->values; v++)
-        if (g->value[v].op == GRAPH_INPUT && strcmp(g->value[v].name, name) == 0) return v;
-    return -1;
-}
-
-/* What there is to know of the values of a graph. */
+/* By value: what the outputs need; what comes from out or dout; what is computed from a sum over a sequence, and from
+   any sum; what has a number for each row of the result; of these, what something else uses. */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };
@@ -43,7 +34,7 @@ static struct row_marks marks_of(const struct graph *g, int result)
     const struct module *m = g->module;
     const size_t bytes = (size_t)g->values * sizeof(bool);
     const struct value *out = &g->value[result];
-    const int given_out = find_input(g, "out"), given_dout = find_input(g, "dout");
+    const int given_out = graph_find(g, "out"), given_dout = graph_find(g, "dout");
     struct row_marks x;
     bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);

@@ -126,7 +126,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
 void pass_lower(struct compilation *c)
 {
     const struct graph *all = c->graph;
-    bool done[MAX_OUTPUTS] = {false};
+    int group[MAX_OUTPUTS];
+    const int groups = output_groups(all, group);
     c->loops = loops_new(all->module);
     for (int v = 0; v < all->values && c->program == PROGRAM_GRADIENTS; v++)
         if (all->value[v].online >= 0) {
@@ -134,15 +135,11 @@ void pass_lower(struct compilation *c)
                               "a gradient of sums relative to a running maximum is not compiled yet");
             return;
         }
-    for (int o = 0; o < all->outputs; o++) {
+    for (int n = 1; n <= groups; n++) {
         struct graph *g = graph_copy(all);
         g->outputs = 0;
-        for (int p = o; p < all->outputs; p++) {
-            if (done[p] || (p > o && !outputs_share_loops(all, o, p))) continue;
-            g->output[g->outputs++] = all->output[p];
-            done[p] = true;
-        }
-        if (!g->outputs) continue;
+        for (int o = 0; o < all->outputs; o++)
+            if (group[o] == n) g->output[g->outputs++] = all->output[o];
         if (g->outputs < all->outputs) graph_sweep(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;

@@ -20,8 +20,8 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
 }
 
 #if PAIRED
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
-   lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
+/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
     const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
 {
@@ -34,8 +34,8 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uin
         }
 }
 #else
-/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the
-   lanes that see it. */
+/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
     const REAL *weights, const mask_T *seen, int64_t lanes)
 {
