@@ -52,6 +52,11 @@ bool axis_is_sequence(const struct axis *a)
     return sequences[a->source];
 }
 
+bool axis_is_chunks(const struct axis *a)
+{
+    return a->source == SIZE_CHUNKS || a->source == SIZE_QUERY_CHUNKS;
+}
+
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size)
 {
     switch (m->axis[axis].source) {
@@ -62,6 +67,7 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     case SIZE_N_Q: return size->n_q;
     case SIZE_N_K: return size->n_k;
     case SIZE_CHUNKS: return size->n_k > 0 ? (size->n_k - 1) / m->axis[axis].extent + 1 : 1;
+    case SIZE_QUERY_CHUNKS: return size->n_q > 0 ? (size->n_q - 1) / m->axis[axis].extent + 1 : 1;
     }
     return 0;
 }

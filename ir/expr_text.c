@@ -99,7 +99,7 @@ void axis_lines_print(const struct module *m, struct text *out)
             text_add(out, "%lld\n", (long long)m->axis[a].extent);
         else {
             text_add(out, "%s", size_name(m->axis[a].source));
-            if (m->axis[a].source == SIZE_CHUNKS) text_add(out, " %lld", (long long)m->axis[a].extent);
+            if (axis_is_chunks(&m->axis[a])) text_add(out, " %lld", (long long)m->axis[a].extent);
             text_add(out, "\n");
         }
     }
@@ -359,9 +359,10 @@ void reader_axis_lines(struct reader *r)
                 break;
             }
         if (source == SIZE_CONSTANT) {
-            if (!number_token(r)) expected(r, "an extent: a number, batch, kv_heads, members, n_q, n_k or chunks");
+            if (!number_token(r))
+                expected(r, "an extent: a number, batch, kv_heads, members, n_q, n_k, chunks or query_chunks");
             extent = reader_int(r, 1);
-        } else if (source == SIZE_CHUNKS)
+        } else if (source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS)
             extent = reader_int(r, 1);
         if (!r->failed) module_axis(m, name, source, extent);
     }

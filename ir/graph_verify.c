@@ -86,7 +86,7 @@ static const char *keep_check(const struct graph *g, const struct value *v)
     struct module *m = g->module;
     if (!v->keep) return NULL;
     bool chunks = false;
-    for (int k = 0; k < v->rank; k++) chunks |= m->axis[v->axes[k]].source == SIZE_CHUNKS;
+    for (int k = 0; k < v->rank; k++) chunks |= axis_is_chunks(&m->axis[v->axes[k]]);
     if (!chunks || !v->where) return "it keeps something but is no sum over the keys before a chunk";
     if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "only a sum from 0 keeps something";
     struct allowed allowed = {.index = axis_bits(v->rank, v->axes)};

@@ -84,7 +84,7 @@ const char *size_name(enum size_source source); /* in the text of both IRs and i
 struct axis {
     const char *name;
     enum size_source source;
-    int64_t extent; /* SIZE_CONSTANT; of one chunk for SIZE_CHUNKS */
+    int64_t extent; /* SIZE_CONSTANT; of one chunk where it is chunks */
 };
 
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
@@ -139,6 +139,7 @@ struct module *module_new(struct arena *arena, const char *name, enum dtype dtyp
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent); /* its number */
 int module_find_axis(const struct module *m, const char *name);                               /* or -1 */
 bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
+bool axis_is_chunks(const struct axis *a);
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
@@ -334,8 +335,9 @@ struct value {
     int online;
     /* REDUCE, CONTRACT over chunks, sums, or NULL: how the sum goes from one chunk to the next. The sum at chunk + 1 is
        `keep`, an expression over INDEX of the value's axes and SIZE, times that at chunk, plus the terms, as they are
-       at chunk + 1, of the keys that the region has there and not at chunk. A promise of the separate pass about the
-       sum over the region, which is the value. */
+       at chunk + 1, of the keys that the region has there and not at chunk; where the region is of chunks after, it is
+       the sum at chunk that is `keep` times that at chunk + 1, and so on. A promise of the separate pass about the sum
+       over the region, which is the value. */
     const struct expr *keep;
     const double *data; /* TABLE */
 };

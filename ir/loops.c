@@ -98,7 +98,7 @@ bool array_of_rows(const struct loops *l, const struct array *a)
 bool array_has_slots(const struct loops *l, const struct array *a)
 {
     bool slots = false;
-    for (int k = 0; k < a->rank; k++) slots |= l->module->axis[a->axes[k]].source == SIZE_CHUNKS;
+    for (int k = 0; k < a->rank; k++) slots |= axis_is_chunks(&l->module->axis[a->axes[k]]);
     return slots && a->kind == ARRAY_TILE;
 }
 

@@ -77,9 +77,9 @@ static struct environment environment(struct machine *e, const double *operand)
    begins; chunks by their number. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
-    enum size_source source = e->module->axis[a->axes[k]].source;
-    if (a->kind != ARRAY_TILE || source == SIZE_CHUNKS) return 0;
-    return source != SIZE_CONSTANT || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
+    const struct axis *axis = &e->module->axis[a->axes[k]];
+    if (a->kind != ARRAY_TILE || axis_is_chunks(axis)) return 0;
+    return axis->source != SIZE_CONSTANT || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
 }
 
 /* How many indices the current range of an axis holds. */
@@ -430,7 +430,7 @@ static void forget(struct machine *e, const struct stmt *s)
              moves = array->shared || slots ? s->parallel && head : s->parallel;
         for (int k = 0; k < array->rank; k++) {
             bool part = source != SIZE_CONSTANT || array->extent[k] < e->module->axis[s->axis].extent;
-            moves |= array->axes[k] == s->axis && part && (source != SIZE_CHUNKS || s->window);
+            moves |= array->axes[k] == s->axis && part && (!axis_is_chunks(&e->module->axis[s->axis]) || s->window);
         }
         if (array->kind != ARRAY_TILE || !moves) continue;
         for (int64_t n = 0; n < e->elements[a]; n++) e->data[a][n] = unwritten();
@@ -458,8 +458,7 @@ static int64_t points(const struct machine *e)
 {
     int64_t count = 1;
     for (int a = 0; a < e->module->axes; a++)
-        if (e->module->axis[a].source != SIZE_CONSTANT && e->module->axis[a].source != SIZE_CHUNKS)
-            count *= count_of(e, a);
+        if (e->module->axis[a].source != SIZE_CONSTANT && !axis_is_chunks(&e->module->axis[a])) count *= count_of(e, a);
     return count;
 }
 
@@ -566,7 +565,7 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
     const double *given = a->data;
     int64_t elements = 1;
     for (int k = 0; k < a->rank; k++) {
-        bool counted = a->kind == ARRAY_TILE && e->module->axis[a->axes[k]].source != SIZE_CHUNKS;
+        bool counted = a->kind == ARRAY_TILE && !axis_is_chunks(&e->module->axis[a->axes[k]]);
         e->extent[number][k] = counted ? a->extent[k] : e->size[a->axes[k]];
         if (__builtin_mul_overflow(elements, e->extent[number][k], &elements)) elements = INT64_MAX / 16;
     }

@@ -76,7 +76,7 @@ static const char *array_check(const struct scope *c, int number)
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
         if (a->extent[k] < 1) return complaint(c, "its extent along '%s' is not positive", m->axis[a->axes[k]].name);
-        if (m->axis[a->axes[k]].source == SIZE_CHUNKS && a->extent[k] != 1) return "a chunk has one slot";
+        if (axis_is_chunks(&m->axis[a->axes[k]]) && a->extent[k] != 1) return "a chunk has one slot";
     }
     if (__builtin_mul_overflow(dtype_bytes(a->dtype), array_elements(a), &bytes)) return "it is too large";
     if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
@@ -161,7 +161,7 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     const char *name = c->module->axis[s->axis].name;
     bool inner = c->window[s->axis];
     if (c->step[s->axis] && !inner) return complaint(c, "a for around it runs over '%s' too", name);
-    if (s->window && (inner || c->module->axis[s->axis].source != SIZE_CHUNKS))
+    if (s->window && (inner || !axis_is_chunks(&c->module->axis[s->axis])))
         return "windows are of chunks, and have no windows";
     if (s->step < 1) return "its step is not positive";
     const struct allowed bounds = {.ranges = true}, region = {.ranges = true, .index = UINT32_MAX};

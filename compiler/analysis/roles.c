@@ -28,11 +28,11 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
         for (int k = 0; needed[v] && k < g->value[v].rank; k++) {
             int axis = g->value[v].axes[k];
             if (!run_time(g, axis) || value_has_axis(result, axis)) continue;
-            if (g->module->axis[axis].source != SIZE_CHUNKS && !axis_is_sequence(&g->module->axis[axis])) {
+            if (!axis_is_chunks(&g->module->axis[axis]) && !axis_is_sequence(&g->module->axis[axis])) {
                 out->outer |= UINT32_C(1) << axis;
                 continue;
             }
-            int *role = g->module->axis[axis].source == SIZE_CHUNKS ? &out->chunk : &out->stream;
+            int *role = axis_is_chunks(&g->module->axis[axis]) ? &out->chunk : &out->stream;
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;
         }

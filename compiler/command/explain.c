@@ -83,7 +83,7 @@ static void explain_states(const struct compilation *c)
     for (int v = 0; v < g->values; v++)
         for (int k = 0; k < g->value[v].rank; k++) {
             const struct axis *axis = &g->module->axis[g->value[v].axes[k]];
-            if (axis->source == SIZE_CHUNKS) keys = axis->extent;
+            if (axis_is_chunks(axis)) keys = axis->extent;
         }
     if (keys == 0) return;
     if (c->reach)
@@ -265,7 +265,7 @@ static void explain_knobs(const struct unit *p)
             printf("%s %s %lld", k ? "," : "", entry->knob[k].name, (long long)entry->knob[k].value);
         printf("%s\n", entry->knobs ? "" : " nothing");
     }
-    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].c->target == p->compilation[0]->target;
+    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].target == p->compilation[0]->target;
          k++) {
         const struct compilation *c = p->version[k].c;
         printf("  from %lld keys on %s runs %s, tiles of %lld queries and %lld keys\n",

@@ -68,7 +68,7 @@ static double length_of_chunk(const struct compilation *c)
 {
     const struct module *m = c->graph->module;
     for (int a = 0; a < m->axes; a++)
-        if (m->axis[a].source == SIZE_CHUNKS) return (double)m->axis[a].extent;
+        if (axis_is_chunks(&m->axis[a])) return (double)m->axis[a].extent;
     return 0;
 }
 

@@ -202,6 +202,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
                 walk(w, s->body, weight * (double)w->size[s->axis]);
             break;
         case SIZE_CHUNKS:
+        case SIZE_QUERY_CHUNKS:
             if (s->window)
                 walk(w, s->body, weight);
             else
@@ -239,7 +240,7 @@ void count_visits(const struct loops *l, const struct problem_size *size, struct
     *out = (struct visited){.exact = true};
     for (int a = 0; a < w.m->axes; a++) {
         w.size[a] = axis_extent(w.m, a, size);
-        bool whole = w.m->axis[a].source == SIZE_CHUNKS || w.m->axis[a].source == SIZE_CONSTANT;
+        bool whole = axis_is_chunks(&w.m->axis[a]) || w.m->axis[a].source == SIZE_CONSTANT;
         w.hi[a] = whole ? w.size[a] : 1;
         w.stride[a] = 1;
     }

@@ -26,7 +26,7 @@ struct unit {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
     int versions;
-    struct compilation *backward[MAX_VERSIONS * MAX_PARTS]; /* of the gradients, as struct emission has them */
+    struct version backward[MAX_COMPILATIONS * MAX_PARTS]; /* of the gradients: by target, then ascending */
     int backwards, parts, saved, row_sums;
     struct defaults defaults[MAX_VERSIONS];
     int default_count;

@@ -64,7 +64,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .compilations = p->compilations,
                            .version = p->version,
                            .versions = p->versions,
-                           .backward = (const struct compilation *const *)p->backward,
+                           .backward = p->backward,
                            .backwards = p->backwards,
                            .parts = p->parts,
                            .saved = p->saved,

@@ -40,10 +40,10 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* The program of a spec that has gradients leaves what they need of its rows, where they are of the same form. */
-static enum program_kind forward_program(const struct spec *spec, bool linear)
+/* The program of a spec that has gradients leaves what they need of its rows. */
+static enum program_kind forward_program(const struct spec *spec)
 {
-    return (spec->emit & EMIT_BACKWARD) && !linear ? PROGRAM_SAVING : PROGRAM_FORWARD;
+    return spec->emit & EMIT_BACKWARD ? PROGRAM_SAVING : PROGRAM_FORWARD;
 }
 
 static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
@@ -68,31 +68,78 @@ static struct compilation *compile_program(struct maker *x, const struct schedul
 static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
                                    bool linear, bool shown)
 {
-    return compile_program(x, schedule, target, linear, forward_program(x->p->spec, linear), 0, shown);
+    return compile_program(x, schedule, target, linear, forward_program(x->p->spec), 0, shown);
 }
 
 /* The parts of the gradients for a target: what is saved, the sums of rows, then each group that shares its loops. */
-static void compile_backward(struct maker *x, const struct target *target)
+static void compile_backward(struct maker *x, const struct target *target, bool linear, const struct compilation **part)
 {
     struct unit *p = x->p;
-    struct compilation *first = compile_program(x, NULL, target, false, PROGRAM_GRADIENTS, 1, false);
+    struct compilation *first = compile_program(x, NULL, target, linear, PROGRAM_GRADIENTS, 1, false);
     if (!x->good) return;
-    p->saved = first->saving->outputs - 1;
-    p->row_sums = first->row_sums->outputs;
+    const int saved = first->saving->outputs - 1, row_sums = first->row_sums->outputs;
+    if (saved > p->saved) p->saved = saved;
+    if (row_sums > p->row_sums) p->row_sums = row_sums;
     if (first->groups > MAX_PARTS - 2) {
         diagnostics_error(x->d, p->spec->emit_at, "gradients in more than %d parts are not compiled yet",
                           MAX_PARTS - 2);
         x->good = false;
         return;
     }
-    const int begin = p->backwards;
-    if (p->saved) p->backward[p->backwards++] = compile_program(x, NULL, target, false, PROGRAM_SAVED, 0, false);
-    if (p->row_sums && x->good)
-        p->backward[p->backwards++] = compile_program(x, NULL, target, false, PROGRAM_ROW_SUMS, 0, false);
-    p->backward[p->backwards++] = first;
+    if (saved) part[0] = compile_program(x, NULL, target, linear, PROGRAM_SAVED, 0, false);
+    if (row_sums && x->good) part[1] = compile_program(x, NULL, target, linear, PROGRAM_ROW_SUMS, 0, false);
+    part[2] = first;
     for (int group = 2; group <= first->groups && x->good; group++)
-        p->backward[p->backwards++] = compile_program(x, NULL, target, false, PROGRAM_GRADIENTS, group, false);
-    p->parts = p->backwards - begin;
+        part[group + 1] = compile_program(x, NULL, target, linear, PROGRAM_GRADIENTS, group, false);
+}
+
+/* The gradients for the target that the versions from `first` on are for, of the form that forward has at a length: it
+   leaves what they need. */
+static void make_backward(struct maker *x, int first)
+{
+    struct unit *p = x->p;
+    const struct compilation *part[2][MAX_PARTS] = {{NULL}};
+    bool made[2] = {false};
+    for (int v = first; v < p->versions && p->version[v].target == p->version[first].target && x->good; v++) {
+        const struct version *forward = &p->version[v];
+        const bool linear = forward->c->linear;
+        if (v > first && p->version[v - 1].c->linear == linear) continue;
+        if (!made[linear]) compile_backward(x, forward->target, linear, part[linear]);
+        made[linear] = true;
+        for (int n = 0; n < MAX_PARTS; n++)
+            p->backward[p->backwards++] = (struct version){forward->target, part[linear][n], forward->from, 1, n};
+    }
+}
+
+/* Numbers the parts that have something to do, and drops the others. */
+static void number_parts(struct unit *p)
+{
+    int number[MAX_PARTS], kept = 0;
+    for (int n = 0; n < MAX_PARTS; n++) {
+        number[n] = -1;
+        for (int k = 0; k < p->backwards; k++)
+            if (p->backward[k].part == n && p->backward[k].c) number[n] = p->parts;
+        p->parts += number[n] >= 0;
+    }
+    for (int k = 0; k < p->backwards; k++) {
+        const int n = number[p->backward[k].part];
+        if (n < 0) continue;
+        p->backward[kept] = p->backward[k];
+        p->backward[kept++].part = n;
+    }
+    p->backwards = kept;
+}
+
+/* Whether the gradients of the linear form can be compiled; nothing is reported. */
+static bool linear_has_gradients(const struct maker *x, const struct target *target)
+{
+    struct maker trial = *x;
+    trial.d = diagnostics_new(x->p->arena, "", NULL, 0);
+    trial.p = arena_alloc(x->p->arena, sizeof *trial.p);
+    *trial.p = *x->p;
+    const struct compilation *part[MAX_PARTS] = {NULL};
+    compile_backward(&trial, target, true, part);
+    return trial.good;
 }
 
 /* The forms of a target without a schedule. Whether the linear one can pay off is decided on the first target. */
@@ -108,6 +155,9 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     struct compilation *c = compile(x, NULL, target, true, shown);
     if (!x->good) return;
     if (first && c->features && algorithm == ALGORITHM_AUTO) p->why_quadratic = linear_never_pays(u->quadratic, c);
+    if (c->features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && (p->spec->emit & EMIT_BACKWARD) &&
+        !linear_has_gradients(x, target))
+        p->why_quadratic = "its gradients are not compiled in the linear form yet";
     if ((c->features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;
     else if (!c->features)
@@ -138,7 +188,7 @@ static void add(struct unit *p, struct compilation *c, int64_t from, int first, 
     if (k == p->compilations) p->compilation[p->compilations++] = c;
     const struct version *last = p->versions > first_version ? &p->version[p->versions - 1] : NULL;
     if (last && last->c == p->compilation[k] && last->cooperative == cooperative) return;
-    p->version[p->versions++] = (struct version){p->compilation[k], from, cooperative};
+    p->version[p->versions++] = (struct version){c->target, p->compilation[k], from, cooperative, 0};
 }
 
 /* The code for a target goes if none of it uses the last of its features: the target after it has the others. */
@@ -210,9 +260,9 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (x->good) drop_idle(p, first, first_version);
     }
     if (!x->good) return false;
-    for (int k = 0; k < p->compilations && (spec->emit & EMIT_BACKWARD) && x->good; k++)
-        if (k + 1 == p->compilations || p->compilation[k + 1]->target != p->compilation[k]->target)
-            compile_backward(x, p->compilation[k]->target);
+    for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
+        if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, v);
+    number_parts(p);
     if (!x->good) {
         if (p->compilations) diagnostics_note(d, spec->emit_at, "this is of the gradients that 'emit' asks for");
         return false;
@@ -241,6 +291,6 @@ const struct compilation *unit_choice(const struct unit *p, const struct target 
 {
     const struct compilation *choice = NULL;
     for (int k = 0; k < p->versions; k++)
-        if (p->version[k].c->target == t && p->version[k].from <= keys) choice = p->version[k].c;
+        if (p->version[k].target == t && p->version[k].from <= keys) choice = p->version[k].c;
     return choice;
 }

@@ -47,7 +47,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
             return arena_printf(arena, "%s_row", a->name);
         int64_t constant = 1;
         const char *text = NULL;
-        if (a->kind == ARRAY_TILE && source == SIZE_CHUNKS) /* from slot to slot */
+        if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* from slot to slot */
             return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
@@ -104,7 +104,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
         const char *index;
         if (local)
             index = x->m->axis[axis].name;
-        else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS))
+        else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])))
             index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true),
                                  x->m->axis[a->axes[k]].name);
         else if (a->kind == ARRAY_TILE && emit_apart(x, a->axes[k]))

@@ -46,7 +46,7 @@ int emit_same_target(const struct compilation *const *c, int compilations)
 static int same_versions(const struct version *v, int versions)
 {
     int count = 1;
-    while (count < versions && v[count].c->target == v[0].c->target) count++;
+    while (count < versions && v[count].target == v[0].target) count++;
     return count;
 }
 
@@ -71,9 +71,13 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
 {
     for (int n = count - 1; n >= 0; n--) {
         const struct compilation *c = v[n].c;
-        const struct loops *l = c->loops;
         text_add(out, "%*s    ", deeper, "");
         if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
+        if (!c) {
+            text_add(out, "return (struct version){.idle = 1};\n");
+            continue;
+        }
+        const struct loops *l = c->loops;
         text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld",
                  emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
                  (long long)l->workspace);
@@ -95,7 +99,7 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
     const bool phases = emit_any_in_phases(e->c, e->compilations), apart = emit_any_apart(e->c, e->compilations);
     bool certain = false;
     for (int k = 0, compilation = 0, count; k < versions && !certain; k += count) {
-        const struct target *m = v[k].c->target;
+        const struct target *m = v[k].target;
         count = same_versions(v + k, versions - k);
         const char *guard = emit_guard(e->c, compilation);
         if (*guard) text_add(out, "#if %s\n", guard);
@@ -128,16 +132,26 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
 
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t)
 {
-    struct version v[MAX_VERSIONS];
+    struct version v[MAX_COMPILATIONS];
     struct text made = {0};
+    bool idle = false, by_length = false;
     for (int part = 0; part < e->p->parts; part++) {
         int versions = 0;
-        for (int k = part; k < e->p->backwards; k += e->p->parts)
-            for (int n = 0; n < e->compilations; n++)
-                if (e->c[n] == e->p->backward[k]) v[versions++] = (struct version){e->c[n], 0, 1};
+        for (int k = 0; k < e->p->backwards; k++) {
+            const struct version *b = &e->p->backward[k];
+            bool here = false; /* of the targets that are emitted */
+            for (int n = 0; n < e->versions; n++) here |= e->version[n].target == b->target;
+            if (b->part == part && here) v[versions++] = *b;
+        }
+        for (int k = 0; k < versions; k++) {
+            idle |= !v[k].c;
+            by_length |= k > 0 && v[k].target == v[k - 1].target;
+        }
         if (part + 1 < e->p->parts) text_add(&made, "    case %d:\n", part);
         if (part + 1 == e->p->parts) text_add(&made, "    default:\n");
         choose(e, v, versions, "", &made);
     }
+    template_set_number(t, "IDLE", idle);
+    template_set_number(t, "PARTS_BY_LENGTH", by_length);
     template_set_text(t, "PART_CHOICES", &made);
 }

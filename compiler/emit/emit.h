@@ -6,13 +6,19 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-enum { MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES, MAX_PARTS = 32 };
+enum {
+    MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES,
+    MAX_PARTS = 32,
+    MAX_BACKWARDS = 2 * MAX_VERSIONS * MAX_PARTS
+};
 
 /* What runs from `from` keys on. */
 struct version {
-    const struct compilation *c;
+    const struct target *target;
+    const struct compilation *c; /* NULL: this part of the gradients has nothing to do */
     int64_t from;
     int cooperative; /* which heads all threads work on together */
+    int part;        /* of the gradients: its number */
 };
 
 /* What is emitted: all that one spec was compiled to. */
@@ -22,10 +28,9 @@ struct emission {
     int compilations;
     const struct version *version; /* by target, then ascending */
     int versions;
-    /* Of the gradients the parts, which run one after the other, for each target after those of the one before. */
-    const struct compilation *const *backward;
-    int backwards, parts; /* all of these; those of a target */
-    int saved, row_sums;  /* arrays that forward leaves to them; that one of them leaves to the others */
+    const struct version *backward; /* of the gradients, by target, then ascending */
+    int backwards, parts;           /* parts run one after the other */
+    int saved, row_sums;            /* arrays that forward leaves to them; that one of them leaves to the others */
     bool standalone;
 };
 

@@ -142,17 +142,29 @@ static const char *row_values(const struct emitted_file *e, struct arena *arena,
     return values;
 }
 
+/* The condition, or that the pointer of this name is not NULL, once. */
+static const char *with_word(struct arena *arena, const char *condition, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
+        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
+    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
+}
+
 /* The calls of the parts of backward: of the gradients, if one of them is wanted. */
 static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 {
     const char *calls = "";
     for (int part = 0; part < e->p->parts; part++) {
-        const struct compilation *c = e->p->backward[part];
         const char *when = "";
-        for (int o = 0; o < c->graph->outputs && c->program == PROGRAM_GRADIENTS; o++)
-            when = arena_printf(arena, "%s%s%s", when, o ? " || " : "", c->graph->output[o].name);
-        if (c->program == PROGRAM_SAVED) when = "!kept";
-        if (c->program == PROGRAM_ROW_SUMS) when = "1";
+        for (int k = 0; k < e->p->backwards; k++) {
+            const struct compilation *c = e->p->backward[k].c;
+            if (e->p->backward[k].part != part || !c) continue;
+            if (c->program == PROGRAM_SAVED) when = "!kept";
+            if (c->program == PROGRAM_ROW_SUMS) when = "1";
+            for (int o = 0; o < c->graph->outputs && c->program == PROGRAM_GRADIENTS; o++)
+                when = with_word(arena, when, c->graph->output[o].name);
+        }
         calls = arena_printf(arena, "%s%s    if (!error && (%s)) error = run_part(%d, &call, threads, work);", calls,
                              part ? "\n" : "", when, part);
     }
@@ -162,6 +174,7 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
     template_set_number(t, "BACKWARD", e->p->parts > 0);
+    if (!e->p->parts) template_set_number(t, "IDLE", 0);
     template_set(t, "ROW_MEMBERS", row_members(e, t->arena));
     if (!e->p->parts) return;
     set_arrays(t, ENTRY_backward, emit_stored(e->p->spec->dtype));

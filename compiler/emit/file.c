@@ -18,7 +18,7 @@ static int64_t linear_from(const struct emitted_file *e)
     int64_t from = 0;
     for (int k = 0; k < e->versions; k++) {
         const struct version *v = &e->version[k];
-        if (v->c->target != e->version[e->versions - 1].c->target) continue;
+        if (v->target != e->version[e->versions - 1].target) continue;
         if (!v->c->linear)
             from = 0;
         else if (!from)
@@ -34,7 +34,7 @@ static void lengths_of(const struct emitted_file *e, const struct compilation *c
     const char *before = ",";
     for (int k = 0; k < e->versions; k++) {
         if (e->version[k].c != c) continue;
-        const bool last = k + 1 == e->versions || e->version[k + 1].c->target != c->target;
+        const bool last = k + 1 == e->versions || e->version[k + 1].target != c->target;
         text_add(out, "%s from %lld", before, (long long)(e->version[k].from ? e->version[k].from : 1));
         if (last)
             text_add(out, " keys on");
@@ -181,7 +181,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
 /* The compilations of one target, block by block. */
 static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
-    const struct compilation *block[MAX_COMPILATIONS];
+    const struct compilation *block[MAX_COMPILATIONS + MAX_BACKWARDS];
     for (int k = 0; k < count; k++) {
         int members = 0;
         bool before = false;
@@ -196,7 +196,7 @@ static void one_target(const struct compilation *const *c, int count, const char
 
 void emit_source(const struct emission *p, const struct target *only, const char *command, struct text *file)
 {
-    const struct compilation *c[MAX_COMPILATIONS + MAX_VERSIONS * MAX_PARTS];
+    const struct compilation *c[MAX_COMPILATIONS + MAX_BACKWARDS];
     struct version version[MAX_COMPILATIONS];
     int compilations = 0, versions = 0;
     for (int k = 0; k < p->compilations; k++) {
@@ -204,11 +204,14 @@ void emit_source(const struct emission *p, const struct target *only, const char
         if (only && t != only) continue;
         c[compilations++] = p->compilation[k];
         if (k + 1 < p->compilations && p->compilation[k + 1]->target == t) continue;
-        for (int b = 0; b < p->backwards; b++)
-            if (p->backward[b]->target == t) c[compilations++] = p->backward[b];
+        for (int b = 0; b < p->backwards; b++) {
+            bool there = !p->backward[b].c || p->backward[b].target != t;
+            for (int n = 0; n < compilations && !there; n++) there = c[n] == p->backward[b].c;
+            if (!there) c[compilations++] = p->backward[b].c;
+        }
     }
     for (int k = 0; k < p->versions; k++)
-        if (!only || p->version[k].c->target == only) version[versions++] = p->version[k];
+        if (!only || p->version[k].target == only) version[versions++] = p->version[k];
     const struct emitted_file emission = {p, c, version, compilations, versions, command}, *const e = &emission;
     struct text code = {0}, *const out = &code;
     heading(e, file);

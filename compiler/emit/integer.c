@@ -35,7 +35,7 @@ bool emit_apart(const struct emitter *x, int axis)
 /* Whether the range of the axis has two variables. */
 static bool ranged(const struct emitter *x, int axis)
 {
-    return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && x->m->axis[axis].source == SIZE_CHUNKS);
+    return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && axis_is_chunks(&x->m->axis[axis]));
 }
 
 const char *emit_number(const struct emitter *x, double value, bool narrow)

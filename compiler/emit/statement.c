@@ -44,7 +44,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a,
                           emit_integer(x, s->to), a);
                 open_block(x);
-                if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
+                if (axis_is_chunks(&x->m->axis[s->axis])) x->in_window = false;
             } else {
                 opened = emit_tile_loops(x, s);
                 x->stride[s->axis] = stmt_stride(s);

@@ -80,7 +80,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place,
                      (long long)array->offset);
             for (int k = 0; k < array->rank; k++) {
-                bool slots = x->m->axis[array->axes[k]].source == SIZE_CHUNKS;
+                bool slots = axis_is_chunks(&x->m->axis[array->axes[k]]);
                 text_add(out, "%s%s", k ? ", " : "", x->m->axis[array->axes[k]].name);
                 if (!slots) text_add(out, ": %lld", (long long)array->extent[k]);
                 if (k + 1 == array->rank && array->gap)
@@ -131,7 +131,7 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
         const struct stmt *loop = chain->loop[k];
         const char *axis = x->m->axis[loop->axis].name, *size = emit_size(x->m, loop->axis);
         long long step = (long long)loop->step;
-        if (x->m->axis[loop->axis].source == SIZE_CHUNKS)
+        if (axis_is_chunks(&x->m->axis[loop->axis]))
             text_add(out, "    const int64_t %s = %s;\n", axis, rest);
         else if (loop->apart) { /* a tile for every remainder, then further on */
             long long period = (long long)loop->period, far = step * period;
@@ -163,10 +163,13 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
 {
     static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K};
     const char *chunks = NULL;
-    for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_CHUNKS && has_word(users, "chunks"))
-            chunks = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n",
+    for (int a = 0; a < x->m->axes; a++) {
+        const char *size = emit_size(x->m, a),
+                   *n = size_name(x->m->axis[a].source == SIZE_CHUNKS ? SIZE_N_K : SIZE_N_Q);
+        if (axis_is_chunks(&x->m->axis[a]) && has_word(users, size))
+            chunks = arena_printf(x->m->arena, "    const int64_t %s = %s > 0 ? (%s - 1) / %lld + 1 : 1;\n", size, n, n,
                                   (long long)x->m->axis[a].extent);
+    }
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         const char *name = size_name(given[k]);
         if (!has_word(users, name) && !(chunks && has_word(chunks, name))) continue;
@@ -180,10 +183,10 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
 
 const char *emit_form(const struct compilation *c)
 {
-    if (c->program == PROGRAM_SAVED) return "saved";
-    if (c->program == PROGRAM_ROW_SUMS) return "row_sums";
+    const char *name = c->linear ? "linear_" : "";
+    if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
+    if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
     if (c->program != PROGRAM_GRADIENTS) return c->linear ? "linear" : "rows";
-    const char *name = "";
     for (int o = 0; o < c->graph->outputs; o++)
         name = arena_printf(c->graph->module->arena, "%s%s%s", name, o ? "_" : "",
                             emit_name(c->graph->module->arena, c->graph->output[o].name));
@@ -281,13 +284,15 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
         x->cut[axis] = x->m->axis[axis].source == SIZE_CONSTANT;
         if (x->m->axis[axis].source == SIZE_MEMBERS) x->task_axis[axis] = true;
     }
-    bool of_chunks = x->m->axis[loop->axis].source == SIZE_CHUNKS;
+    bool of_chunks = axis_is_chunks(&x->m->axis[loop->axis]);
     x->in_window = !of_chunks;
     x->indent = 4;
     x->ids = 0;
     x->out = body;
     emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
+    if (x->c->program == PROGRAM_GRADIENTS || x->c->program == PROGRAM_SAVED)
+        name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
     function(x, heads, &iterations,
              arena_printf(x->m->arena,
@@ -322,10 +327,10 @@ static void phases(struct emitter *x, struct text *out)
             continue;
         }
         windows = true;
-        const char *chunk = x->m->axis[s->axis].name;
-        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk,
-                 chunk);
-        text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
+        const char *chunk = x->m->axis[s->axis].name, *chunks_there = emit_size(x->m, s->axis);
+        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, chunk,
+                 chunks_there, chunk);
+        text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %s);\n", chunk, chunk, chunks_there);
         for (const struct stmt *t = s->body; t; t = t->next) {
             bool of_chunks = t->axis == s->axis, keys = t == s->body;
             folds += !of_chunks;

@@ -67,7 +67,7 @@ int reversal_map(struct reversal *x, struct value *map, const struct expr *e)
 int reversal_chunk_axis(const struct reversal *x, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)
-        if (x->m->axis[v->axes[k]].source == SIZE_CHUNKS) return v->axes[k];
+        if (axis_is_chunks(&x->m->axis[v->axes[k]])) return v->axes[k];
     return -1;
 }
 

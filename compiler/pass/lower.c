@@ -38,6 +38,24 @@ static bool find_axes(struct lowering *x)
     return !wrong;
 }
 
+/* The position in the number of a chunk, max(position, 0) / length; of a length of 1 there is no quotient. */
+static const struct expr *position_in(const struct expr *number)
+{
+    return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];
+}
+
+/* A state of the chunks after has a region of them: chunk < the number of that of what is summed, and for some alone
+   that - reach <= chunk. */
+static void find_direction(struct lowering *x, const struct value *v)
+{
+    const struct expr *where = v->where;
+    if (!x->prefix || !value_has_axis(v, x->chunk) || !where) return;
+    if (where->op == EXPR_AND) where = where->arg[1];
+    if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->chunk)) return;
+    x->after = true;
+    x->stream_last = position_in(where->arg[1]);
+}
+
 /* Sets stages; false (reported) when one pass over the keys is not enough. */
 static bool classify(struct lowering *x)
 {
@@ -50,6 +68,7 @@ static bool classify(struct lowering *x)
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         struct lowered_value *own = &x->lowered[v];
+        find_direction(x, value);
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
              streams = value_has_axis(value, x->stream) || has_outer(x, value);
         for (int k = 0; k < value->operands && sums && streams; k++)
@@ -77,9 +96,8 @@ static bool classify(struct lowering *x)
             if (used->stage != STATE || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
-                    const struct expr *number = x->chunk_of = value->operand[k].sub[s];
-                    x->last = (number->op == EXPR_DIV ? number->arg[0] : number)
-                                  ->arg[0]; /* of max(position, 0) / length; no length: 1 */
+                    x->chunk_of = value->operand[k].sub[s];
+                    x->last = position_in(x->chunk_of);
                 }
         }
     }
@@ -103,8 +121,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
     }
-    const char *what = x->prefix && !x->last       ? "a state of the chunks after a query's own"
-                       : states && x->outer        ? "a state that sums over heads"
+    const char *what = x->prefix && !x->last       ? "a sum over heads, each with a state of its own,"
                        : x->outer && x->stream < 0 ? "a sum over heads or batches alone"
                                                    : NULL;
     if (what) {
@@ -115,7 +132,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (!x->prefix)
             x->chunk = module_axis(
                 x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes),
-                SIZE_CHUNKS, KEYS_AT_A_TIME * c->tile_k);
+                x->m->axis[x->stream].source == SIZE_N_Q ? SIZE_QUERY_CHUNKS : SIZE_CHUNKS, KEYS_AT_A_TIME * c->tile_k);
         lower_states(x, at);
         return;
     }

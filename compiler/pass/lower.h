@@ -29,10 +29,13 @@ struct lowering {
     int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
     bool prefix; /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
+    bool after;  /* the states are of the chunks after a lane's own: chunks come in reverse, the last one is number 0 */
     const struct expr *chunk_of,
-        *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
-    int ring;  /* the axis of recent chunks, or -1 */
-    struct lowered_value *lowered;         /* one for each value of the graph */
+        *last; /* the number of a lane's chunk, as the graph says it; the lane's position in that */
+    const struct expr *stream_last; /* the same position of what is summed, where states are of the chunks after */
+    int ring;                       /* the axis of recent chunks, or -1 */
+    struct lowered_value *lowered;  /* one for each value of the graph */
+    const bool *needed;             /* by value: in the statements that are being made */
     struct stmt **end, **before, **inside; /* where the next statement goes */
     struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
 };
@@ -62,6 +65,14 @@ int64_t lower_tiles_of_chunk(const struct lowering *x);
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
 bool lower_has_stream(const struct lowering *x, const struct value *v);
 struct stmt **lower_new_list(struct lowering *x);
+/* The number of a chunk in the graph, of what its place in the order of the loops is. */
+const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place);
+/* The indices of the axis whose last key, an expression over INDEX of it, is in the chunk at hand; the first chunk has
+   those that see none, too. */
+void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
+                       const struct expr **to);
+/* The loop over the tiles of the stream, in one over each axis around it that is summed over too. */
+struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to);
 struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,
                              const struct expr *to, int64_t step);
 

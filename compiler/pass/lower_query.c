@@ -3,10 +3,17 @@
 
 #include <string.h>
 
+const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place)
+{
+    if (!x->after) return place;
+    const struct expr *last = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->chunk), expr_int(x->m, 1), NULL);
+    return expr_make(x->m, EXPR_SUB, last, place, NULL);
+}
+
 /* In a loop over chunks a query's chunk is that loop's; the keys of a state's loop are those of the chunk. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
-    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+    const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
     for (; s; s = s->next) {
         if (s->where) s->where = expr_replace(x->m, s->where, x->chunk_of, own);
         for (int k = 0; k < s->assigns; k++)
@@ -17,17 +24,32 @@ static void name_chunks(struct lowering *x, struct stmt *s)
 
 /* The first query whose last key is `min` or one after it; it may be negative. Last keys do not fall from query to
    query. */
-static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *min)
+static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
+                                      const struct expr *min)
 {
-    const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, x->lane);
+    const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, axis);
     if (!expr_has(last, EXPR_INDEX))
         return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, min, last, NULL), zero, none);
     if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
-        const struct expr *a = first_query(x, last->arg[0], min), *b = first_query(x, last->arg[1], min);
+        const struct expr *a = first_query(x, axis, last->arg[0], min), *b = first_query(x, axis, last->arg[1], min);
         return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
     }
-    const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
+    const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, axis), zero);
     return expr_make(x->m, EXPR_SUB, min, shift, NULL);
+}
+
+void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
+                       const struct expr **to)
+{
+    const struct expr *zero = expr_int(x->m, 0), *chunk = lower_chunk_number(x, expr_leaf(x->m, EXPR_LO, x->chunk)),
+                      *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+    const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL),
+                                       length, NULL);
+    const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
+    *from = expr_make(x->m, EXPR_SELECT, none_before, zero,
+                      expr_make(x->m, EXPR_MAX, zero, first_query(x, axis, last, begin), NULL));
+    *to = expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, axis), first_query(x, axis, last, end), NULL);
 }
 
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
@@ -39,24 +61,24 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
         int axis = out->axes[k];
         if (!lower_run_time(x, axis) || open[axis]) continue;
         const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
-        if (axis == x->lane &&
-            x->prefix) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
-            const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
-                              *length = expr_int(x->m, x->m->axis[x->chunk].extent);
-            const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
-            const struct expr *end = expr_make(x->m, EXPR_MUL,
-                                               expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL);
-            const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
-            from = expr_make(x->m, EXPR_SELECT, none_before, zero,
-                             expr_make(x->m, EXPR_MAX, zero, first_query(x, x->last, begin), NULL));
-            to = expr_make(x->m, EXPR_MIN, to, first_query(x, x->last, end), NULL);
-        }
+        if (axis == x->lane && x->prefix) lower_chunk_range(x, axis, x->last, &from, &to);
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
         loop->parallel = parallel;
         if (first == *at) *at = inner; /* after the outermost */
         inner = &loop->body;
     }
     *inner = body;
+}
+
+struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to)
+{
+    struct stmt **body;
+    for (int a = 0; a < x->m->axes; a++) {
+        if (!(x->outer >> a & 1)) continue;
+        body = &lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
+        at = &body;
+    }
+    return lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
 }
 
 struct stmt *lower_query_body(struct lowering *x)
@@ -82,15 +104,7 @@ struct stmt *lower_query_body(struct lowering *x)
         copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
     }
     if (*inside) {
-        const struct expr *zero = expr_int(x->m, 0);
-        struct stmt **body, ***nest = &x->before;
-        for (int a = 0; a < x->m->axes; a++) {
-            if (!(x->outer >> a & 1)) continue;
-            body = &lower_loop_over(x, nest, a, zero, expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
-            nest = &body;
-        }
-        struct stmt *loop = lower_loop_over(x, nest, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
-                                            x->c->tile_k);
+        struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream));
         loop->where = region;
         loop->body = *inside;
     }

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* Keys are summed for the chunk after their own. */
+/* What is summed is summed for the next chunk. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
-                      *next = expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL);
+                      *next = lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
@@ -57,6 +57,11 @@ static void fold_state(struct lowering *x, int number)
         sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
     }
     const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
+    if (keep && x->after) {
+        const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                          *next = expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL);
+        keep = expr_replace(x->m, keep, chunk, lower_chunk_number(x, next));
+    }
     if (keep && keep->op == EXPR_SELECT &&
         expr_is_real(keep->arg[2], 0)) { /* what does not go on is forgotten, whatever it was */
         goes_on = keep->arg[0];
@@ -99,10 +104,16 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
-/* The chunks before a query's own that a state is of, where the region of its keys has a beginning; 0: all of them. */
+/* The chunks before a query's own, or after a key's own, that a state is of, where its region is of some; 0: all of
+   them. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
+    if (x->after) {
+        const struct expr *own = state->where->arg[1]->arg[1],
+                          *first = expr_replace(x->m, state->where->arg[0]->arg[0], own, expr_int(x->m, 0));
+        return -first->integer;
+    }
     const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_leaf(x->m, EXPR_INDEX, x->chunk),
                                             expr_int(x->m, 0));
     return -first->integer / x->m->axis[x->chunk].extent;
@@ -216,7 +227,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     while (*at) at = &(*at)->next;
     struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
     window->window = true;
-    /* the keys of the chunks */
+    /* what is summed of the chunks */
     const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
                       *length = expr_int(x->m, x->m->axis[x->chunk].extent);
     const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);
@@ -224,6 +235,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     const struct expr *to = expr_make(
         x->m, EXPR_MIN, end,
         expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
+    if (x->after) lower_chunk_range(x, x->stream, x->stream_last, &from, &to);
     const struct expr *seen = NULL;
     for (int v = 0; v < x->g->values && !x->prefix; v++) { /* without the keys that no query sees */
         const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
@@ -239,7 +251,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     }
     struct stmt **in_window = &window->body, *keys = lower_loop_over(x, &in_window, x->chunk, first, last, 1);
     keys->parallel = true;
-    lower_loop_over(x, &x->before, x->stream, from, to, x->c->tile_k)->body = *inside;
+    lower_stream_loop(x, &x->before, from, to)->body = *inside;
     keys->body = *before;
     *in_window = *fold;
     while (*in_window) in_window = &(*in_window)->next;

@@ -16,14 +16,14 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether the value is of keys, and all that is made of it is states whose lanes are its last axis, as with an array as
-   it is stored. */
+/* Whether the value is of keys, and all that is made of it here is states whose lanes are its last axis, as with an
+   array as it is stored. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
     for (int w = 0; w < x->g->values && all; w++) {
         const struct value *user = &x->g->value[w];
-        for (int k = 0; k < user->operands && all; k++) {
+        for (int k = 0; k < user->operands && all && x->needed[w]; k++) {
             if (&x->g->value[user->operand[k].of] != v) continue;
             int last = user->rank ? user->axes[user->rank - 1] : -1;
             any = all = x->lowered[w].stage == STATE && user->op == GRAPH_CONTRACT &&

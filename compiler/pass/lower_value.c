@@ -79,7 +79,7 @@ static struct sum describe_sum(struct lowering *x, int number)
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
-    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1;
+    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer;
     s.many_terms = s.streamed && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES);
     s.at = s.streamed || value_has_axis(v, x->stream) ? &x->inside : own->stage == BEFORE ? &x->before : &x->end;
     s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
@@ -280,6 +280,7 @@ static void lower_value(struct lowering *x, int v)
 const struct expr *lower_values(struct lowering *x, enum stage sums)
 {
     bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
+    x->needed = needed;
     for (int v = 0; v < x->g->values; v++)
         if (sums == STATE ? x->lowered[v].stage == STATE
                           : x->lowered[v].stage == AFTER || x->lowered[v].stage == BEFORE) {

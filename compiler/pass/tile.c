@@ -55,7 +55,7 @@ void pass_tile(struct compilation *c)
     for (int a = 0; a < c->graph->module->axes;
          a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
-        if (axis->source != SIZE_CHUNKS) continue;
+        if (!axis_is_chunks(axis)) continue;
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph, &roles) ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }

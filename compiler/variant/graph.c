@@ -22,10 +22,6 @@ static int project(struct builder *x, int v, const char *name, int last)
 static void check_gradients(struct builder *x)
 {
     const struct spec *spec = x->spec;
-    if (spec->algorithm == ALGORITHM_LINEAR) {
-        build_not_yet(x, spec->emit_at, "emit 'backward' with algorithm 'linear'");
-        return;
-    }
     for (int v = 0; v < x->g->values; v++)
         if (x->g->value[v].op == GRAPH_PARAM && x->g->value[v].origin == ORIGIN_LEARNED && !x->g->value[v].integers) {
             build_not_yet(x, spec->emit_at,

@@ -60,7 +60,7 @@ static const struct compilation *linear_form(const struct unit *p)
 /* From how many keys on the first target takes the linear form first; 0: it has one form. */
 static int64_t first_linear(const struct unit *p)
 {
-    for (int k = 0; k < p->versions && p->version[k].c->target == p->compilation[0]->target; k++)
+    for (int k = 0; k < p->versions && p->version[k].target == p->compilation[0]->target; k++)
         if (p->version[k].c->linear) return k > 0 ? p->version[k].from : 0;
     return 0;
 }
@@ -89,7 +89,7 @@ static json_t *algorithm(const struct unit *p)
         made, "state_bytes",
         json_integer(linear->features * (p->spec->value_dim + 1) * dtype_bytes(dtype_of_sums(p->spec->dtype))));
     for (int k = 0; k < linear->graph->module->axes; k++)
-        if (linear->graph->module->axis[k].source == SIZE_CHUNKS)
+        if (axis_is_chunks(&linear->graph->module->axis[k]))
             json_object_set_new(made, "chunk", json_integer(linear->graph->module->axis[k].extent));
     return made;
 }
@@ -211,7 +211,7 @@ static json_t *versions(const struct unit *p)
     for (int k = 0; k < p->versions; k++) {
         int kernel = 0;
         while (p->compilation[kernel] != p->version[k].c) kernel++;
-        json_array_append_new(list, json_pack("{s:s, s:I, s:i}", "target", p->version[k].c->target->name, "from",
+        json_array_append_new(list, json_pack("{s:s, s:I, s:i}", "target", p->version[k].target->name, "from",
                                               (json_int_t)p->version[k].from, "kernel", kernel));
     }
     return list;

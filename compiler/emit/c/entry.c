@@ -11,6 +11,9 @@ struct version {
 #if BACKWARD
     int of_keys; /* tiles are of keys */
     int saves;   /* leaves what backward needs of the rows */
+#if IDLE
+    int idle; /* nothing is to be done */
+#endif
 #endif
 #if FAR_QUERIES
     int64_t apart; /* positions between two queries of a task */
@@ -125,6 +128,9 @@ size_t SPEC_workspace(const struct attn_problem *problem)
 /* Whether this machine runs it. */
 static int runs(const struct version *v)
 {
+#if IDLE
+    if (v->idle) return 1;
+#endif
 #if PHASES
     return v->rows || v->head;
 #else
@@ -249,21 +255,30 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if BACKWARD
 /* ==== the gradients ==== */
 /* Their parts run one after the other: what forward saves, if it did not, then gradients that share their loops. */
-static struct version part_version(int part)
+static struct version part_version(int part, int64_t n_k)
 {
+#if !PARTS_BY_LENGTH
+    (void)n_k;
+#endif
     switch (part) {
 PART_CHOICES
     }
 }
 
-/* The most that a part takes. */
-static size_t part_bytes_a_thread(void)
+/* The most that a part takes, for n_k keys or fewer. */
+static size_t part_bytes_a_thread(int64_t n_k)
 {
+#if PARTS_BY_LENGTH
+    static const int64_t from[] = {LENGTHS};
+#else
+    static const int64_t from[] = {0};
+#endif
     size_t bytes = 0;
-    for (int part = 0; part < PARTS; part++) {
-        const struct version v = part_version(part);
-        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++)
+        for (int part = 0; part < PARTS && (k == 0 || from[k] <= n_k); part++) {
+            const struct version v = part_version(part, from[k]);
+            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+        }
     return bytes;
 }
 
@@ -276,7 +291,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
 size_t SPEC_backward_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return shared_bytes(problem) + part_bytes_a_thread() * threads_served(problem);
+    return shared_bytes(problem) + part_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 static void set_row_sums(struct call *call, unsigned char *rows)
@@ -291,7 +306,10 @@ ROW_SUM_VALUES
 
 static int run_part(int part, const struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part);
+    const struct version this = part_version(part, call->p.n_k);
+#if IDLE
+    if (this.idle) return 0;
+#endif
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
 
@@ -312,10 +330,10 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
 #endif
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < PARTS; part++) {
-        const struct version v = part_version(part);
+        const struct version v = part_version(part, call.p.n_k);
         if (!runs(&v)) return ATTN_EMACHINE;
     }
-    const size_t bytes = part_bytes_a_thread(), saved = SPEC_saved(problem), shared = shared_bytes(problem),
+    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = SPEC_saved(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
