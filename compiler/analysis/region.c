@@ -267,6 +267,9 @@ static const struct expr *find_choice(struct module *m, const struct expr *e, co
     else if (e->op == EXPR_MIN || e->op == EXPR_MAX)
         *condition = expr_make(m, EXPR_LE, a, b, NULL), *one = e->op == EXPR_MIN ? a : b,
         *other = e->op == EXPR_MIN ? b : a;
+    else if (e->op == EXPR_DIV && a->op == EXPR_MAX && a->arg[1] == zero && b->op == EXPR_INT && b->integer > 0)
+        *condition = expr_make(m, EXPR_LE, zero, a->arg[0], NULL), *one = floor_divide(m, a->arg[0], b->integer),
+        *other = zero;
     else if (e->op == EXPR_ABS)
         *condition = expr_make(m, EXPR_LE, zero, a, NULL), *one = a, *other = expr_make(m, EXPR_NEG, a, NULL, NULL);
     else if (e->type == TYPE_BOOL)
