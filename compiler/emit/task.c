@@ -311,11 +311,21 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     if (!next || next->axis != loop->axis) text_add(lead, "%*smeet(part);\n", indent, "");
 }
 
+/* Whether the states are sums of queries, that keys meet. */
+static bool sums_queries(const struct emitter *x, const struct stmt *s)
+{
+    for (; s; s = s->next)
+        if (s->op == LOOPS_FOR && (x->m->axis[s->axis].source == SIZE_N_Q || sums_queries(x, s->body))) return true;
+    return false;
+}
+
 static void phases(struct emitter *x, struct text *out)
 {
     struct text *lead = new_text(x);
     struct chain heads = chain_of(x->l->body);
     bool windows = false;
+    const bool after = sums_queries(x, window_in(heads.body)->body->body);
+    const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
     int begins = 0, folds = 0;
     for (const struct stmt *s = heads.body; s; s = s->next) {
         const char *number;
@@ -332,15 +342,16 @@ static void phases(struct emitter *x, struct text *out)
                  chunks_there, chunk);
         text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %s);\n", chunk, chunk, chunks_there);
         for (const struct stmt *t = s->body; t; t = t->next) {
-            bool of_chunks = t->axis == s->axis, keys = t == s->body;
+            const bool of_chunks = t->axis == s->axis, first = t == s->body;
             folds += !of_chunks;
             number = folds > 1 ? arena_printf(x->m->arena, "_%d", folds) : "";
             phase(x, &heads, t, t->next ? t->next : s->body,
-                  keys        ? "keys"
-                  : of_chunks ? "queries"
+                  first       ? summed
+                  : of_chunks ? lanes
                               : arena_printf(x->m->arena, "fold%s", number),
-                  keys        ? "The keys of a chunk, summed from zero into its slot."
-                  : of_chunks ? "The queries of a chunk meet the states before it, and its own keys."
+                  first       ? arena_printf(x->m->arena, "The %s of a chunk, summed from zero into its slot.", summed)
+                  : of_chunks ? arena_printf(x->m->arena, "The %s of a chunk meet the states %s it, and its own %s.",
+                                             lanes, after ? "after" : "before", summed)
                               : "Some elements of the states take in the chunks of the window, one after the other.",
                   8, lead, out);
         }
