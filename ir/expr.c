@@ -57,10 +57,16 @@ bool axis_is_chunks(const struct axis *a)
     return a->source == SIZE_CHUNKS || a->source == SIZE_QUERY_CHUNKS;
 }
 
+bool axis_is_counted(const struct axis *a)
+{
+    return a->source == SIZE_CONSTANT || a->source == SIZE_UNITS;
+}
+
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size)
 {
     switch (m->axis[axis].source) {
-    case SIZE_CONSTANT: return m->axis[axis].extent;
+    case SIZE_CONSTANT:
+    case SIZE_UNITS: return m->axis[axis].extent;
     case SIZE_BATCH: return size->batch;
     case SIZE_KV_HEADS: return size->kv_heads;
     case SIZE_MEMBERS: return size->members;
@@ -131,7 +137,7 @@ const struct expr *expr_int(struct module *m, int64_t value)
 
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number)
 {
-    if (op == EXPR_SIZE && m->axis[number].source == SIZE_CONSTANT) return expr_int(m, m->axis[number].extent);
+    if (op == EXPR_SIZE && axis_is_counted(&m->axis[number])) return expr_int(m, m->axis[number].extent);
     return expr_intern(m,
                        (struct expr){.op = op, .type = op == EXPR_OPERAND ? TYPE_REAL : TYPE_INT, .integer = number});
 }

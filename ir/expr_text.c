@@ -99,7 +99,8 @@ void axis_lines_print(const struct module *m, struct text *out)
             text_add(out, "%lld\n", (long long)m->axis[a].extent);
         else {
             text_add(out, "%s", size_name(m->axis[a].source));
-            if (axis_is_chunks(&m->axis[a])) text_add(out, " %lld", (long long)m->axis[a].extent);
+            if (axis_is_chunks(&m->axis[a]) || m->axis[a].source == SIZE_UNITS)
+                text_add(out, " %lld", (long long)m->axis[a].extent);
             text_add(out, "\n");
         }
     }
@@ -360,9 +361,9 @@ void reader_axis_lines(struct reader *r)
             }
         if (source == SIZE_CONSTANT) {
             if (!number_token(r))
-                expected(r, "an extent: a number, batch, kv_heads, members, n_q, n_k, chunks or query_chunks");
+                expected(r, "an extent: a number, batch, kv_heads, members, n_q, n_k, chunks, query_chunks or units");
             extent = reader_int(r, 1);
-        } else if (source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS)
+        } else if (source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_UNITS)
             extent = reader_int(r, 1);
         if (!r->failed) module_axis(m, name, source, extent);
     }

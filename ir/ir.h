@@ -84,7 +84,7 @@ const char *size_name(enum size_source source); /* in the text of both IRs and i
 struct axis {
     const char *name;
     enum size_source source;
-    int64_t extent; /* SIZE_CONSTANT; of one chunk where it is chunks */
+    int64_t extent; /* SIZE_CONSTANT, SIZE_UNITS; of one chunk where it is chunks */
 };
 
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
@@ -140,6 +140,7 @@ int module_axis(struct module *m, const char *name, enum size_source source, int
 int module_find_axis(const struct module *m, const char *name);                               /* or -1 */
 bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
 bool axis_is_chunks(const struct axis *a);
+bool axis_is_counted(const struct axis *a);  /* its extent does not depend on the problem */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
@@ -532,6 +533,9 @@ struct ref loops_ref(const struct loops *l, int a);
 int64_t array_elements(const struct array *a);
 /* Whether it is an input or output that has a number a row, which are side by side. */
 bool array_of_rows(const struct loops *l, const struct array *a);
+/* Whether it is one that has elements in the storage type for each row, and whose rows may stand apart. Inputs and
+   outputs that are neither are as parameters are: gradients by these, and what they are summed from. */
+bool array_of_elements(const struct loops *l, const struct array *a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
 /* Whether some product is of pairs. */

@@ -89,10 +89,29 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
+/* How many of an input's or output's axes are sequences; -1: it is neither. */
+static int sequences_of(const struct loops *l, const struct array *a)
+{
+    int count = 0;
+    for (int k = 0; k < a->rank; k++) count += axis_is_sequence(&l->module->axis[a->axes[k]]);
+    return a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT ? count : -1;
+}
+
+static bool is_constant(const struct loops *l, int axis)
+{
+    return l->module->axis[axis].source == SIZE_CONSTANT;
+}
+
 bool array_of_rows(const struct loops *l, const struct array *a)
 {
-    return (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && a->rank > 0 &&
-           l->module->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT;
+    bool rows = sequences_of(l, a) == 1;
+    for (int k = 0; k < a->rank; k++) rows &= !is_constant(l, a->axes[k]);
+    return rows;
+}
+
+bool array_of_elements(const struct loops *l, const struct array *a)
+{
+    return sequences_of(l, a) > 0 && is_constant(l, a->axes[a->rank - 1]);
 }
 
 bool array_has_slots(const struct loops *l, const struct array *a)

@@ -38,7 +38,7 @@ static uint32_t bit(int axis)
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
-    int64_t extent = a->source == SIZE_CONSTANT ? a->extent : -1, step = c->window[axis] ? 0 : c->step[axis];
+    int64_t extent = axis_is_counted(a) ? a->extent : -1, step = c->window[axis] ? 0 : c->step[axis];
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 

@@ -71,7 +71,8 @@ struct attn_kernel {
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
-    /* NULL: the kernel has no gradients. */
+    /* NULL: the kernel has no gradients. `gradients` is a struct NAME_gradients: a pointer for each learned parameter
+       (attn_param_learned), in their order. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
@@ -103,6 +104,8 @@ int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int
 size_t attn_dtype_size(enum attn_dtype dtype);
 /* The shape of parameter p for a problem, in shape[0 .. p->rank). */
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
+/* Whether parameter p is learned: it has a gradient. */
+int attn_param_learned(const struct attn_param *p);
 
 /* ---- elements of 16 bits (half.c) ---- */
 

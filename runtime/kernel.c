@@ -27,3 +27,8 @@ void attn_param_shape(const struct attn_param *p, const struct attn_problem *pro
         }
     }
 }
+
+int attn_param_learned(const struct attn_param *p)
+{
+    return !p->random && p->dtype != ATTN_I32;
+}

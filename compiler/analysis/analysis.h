@@ -8,12 +8,20 @@
 
 /* What the run-time axes are to an output (roles.c); -1: there is none. */
 struct roles {
-    int lane;       /* its last one, whose points are in the lanes: the queries of a row of the result */
+    int lane;       /* its sequence, whose points are in the lanes: the queries of a row of the result */
     int stream;     /* what is summed over, tile by tile: the keys */
     int chunk;      /* the chunks of a carried state */
     uint32_t outer; /* what is summed over one by one around the stream, as bits: the heads that share the keys, for a
                        result of keys */
+    int unit;       /* of a sum over rows: the axis of the units that share them out */
+    uint32_t rows;  /* the axes of its rows, the lane among them, as bits: of such a sum those that it sums over, too */
 };
+/* How the rows over these axes, the lane the last of them, are shared out into units: the number of the first row of
+   the current indices (`leaf`: INDEX or LO) of the other axes, and how many rows a unit has. */
+struct row_units {
+    const struct expr *first, *length;
+};
+struct row_units units_of_rows(struct module *m, uint32_t axes, int lane, int unit, enum expr_op leaf);
 /* Of the output of that number. Returns NULL, or why loops cannot be made for it. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
 /* Sorts outputs into groups that can share their loops, numbered from 1 in the order of their first outputs: that of

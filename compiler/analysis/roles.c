@@ -2,6 +2,8 @@
    and which the keys'. */
 #include "analysis.h"
 
+enum { ROWS_AT_A_TIME = 64 }; /* rows of a unit are as many times this */
+
 static bool run_time(const struct graph *g, int axis)
 {
     return g->module->axis[axis].source != SIZE_CONSTANT;
@@ -16,18 +18,35 @@ static void mark(const struct graph *g, int v, bool *needed)
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
 
+/* The rows that a result has, or is a sum over in units: their axes, and the one in the lanes. */
+static void find_rows(const struct graph *g, const struct value *result, struct roles *out)
+{
+    for (int k = 0; k < result->rank; k++) {
+        const int axis = result->axes[k];
+        if (g->module->axis[axis].source == SIZE_UNITS)
+            out->unit = axis;
+        else if (run_time(g, axis))
+            out->rows |= UINT32_C(1) << axis;
+        if (axis_is_sequence(&g->module->axis[axis])) out->lane = axis;
+    }
+    for (int a = 0; a < g->module->axes && out->unit >= 0; a++) {
+        if (!(expr_axes(result->where) >> a & 1) || !run_time(g, a) || a == out->unit) continue;
+        out->rows |= UINT32_C(1) << a;
+        if (axis_is_sequence(&g->module->axis[a])) out->lane = a;
+    }
+}
+
 const char *roles_of(const struct graph *g, int output, struct roles *out)
 {
     const struct value *result = &g->value[g->output[output].value];
     bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
-    *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .outer = 0};
-    for (int k = 0; k < result->rank; k++)
-        if (run_time(g, result->axes[k])) out->lane = result->axes[k];
+    *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .unit = -1};
+    find_rows(g, result, out);
     mark(g, g->output[output].value, needed);
     for (int v = 0; v < g->values; v++)
         for (int k = 0; needed[v] && k < g->value[v].rank; k++) {
             int axis = g->value[v].axes[k];
-            if (!run_time(g, axis) || value_has_axis(result, axis)) continue;
+            if (!run_time(g, axis) || out->rows >> axis & 1 || g->module->axis[axis].source == SIZE_UNITS) continue;
             if (!axis_is_chunks(&g->module->axis[axis]) && !axis_is_sequence(&g->module->axis[axis])) {
                 out->outer |= UINT32_C(1) << axis;
                 continue;
@@ -36,23 +55,36 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;
         }
+    if (out->lane < 0 && out->stream < 0) out->outer = 0; /* sums of a few numbers need no loops around them */
     return NULL;
+}
+
+struct row_units units_of_rows(struct module *m, uint32_t axes, int lane, int unit, enum expr_op leaf)
+{
+    const struct expr *step = expr_int(m, ROWS_AT_A_TIME), *before = expr_int(m, 0), *all = expr_int(m, 1);
+    const struct expr *tiles = expr_leaf(m, EXPR_SIZE, lane), *units = expr_leaf(m, EXPR_SIZE, unit);
+    for (int a = 0; a < m->axes; a++) {
+        if (!(axes >> a & 1) || a == lane) continue;
+        const struct expr *size = expr_leaf(m, EXPR_SIZE, a);
+        before = expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, before, size, NULL), expr_leaf(m, leaf, a), NULL);
+        all = expr_make(m, EXPR_MUL, all, size, NULL);
+    }
+    const struct expr *less = expr_int(m, ROWS_AT_A_TIME - 1);
+    tiles = expr_make(m, EXPR_DIV, expr_make(m, EXPR_ADD, tiles, less, NULL), step, NULL);
+    all = expr_make(m, EXPR_MUL, all, tiles, NULL);
+    all = expr_make(m, EXPR_ADD, all, expr_make(m, EXPR_SUB, units, expr_int(m, 1), NULL), NULL);
+    const struct expr *length = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, all, units, NULL), step, NULL);
+    before = expr_make(m, EXPR_MUL, expr_make(m, EXPR_MUL, before, tiles, NULL), step, NULL);
+    return (struct row_units){before, length};
 }
 
 /* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
-    struct roles of[2];
-    const struct value *v[2] = {&g->value[g->output[a].value], &g->value[g->output[b].value]};
-    if (roles_of(g, a, &of[0]) || roles_of(g, b, &of[1])) return false;
-    if (of[0].lane != of[1].lane || of[0].stream != of[1].stream || of[0].chunk != of[1].chunk ||
-        of[0].outer != of[1].outer)
-        return false;
-    for (int k = 0; k < 2; k++)
-        for (int r = 0; r < v[k]->rank; r++)
-            if (g->module->axis[v[k]->axes[r]].source != SIZE_CONSTANT && !value_has_axis(v[1 - k], v[k]->axes[r]))
-                return false;
-    return true;
+    struct roles x, y;
+    if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
+    return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&
+           (x.unit == y.unit || x.unit < 0 || y.unit < 0);
 }
 
 int output_groups(const struct graph *g, int *group)

@@ -314,26 +314,38 @@ static double result_at(const void *result, int64_t k, enum attn_dtype dtype)
     return NAN;
 }
 
-/* The gradients of the kernel, after its forward, to `out`: those by q, k and v one after the other. */
+/* The gradients of the kernel, after its forward, to `out`: one after the other. */
 static int run_backward(const struct attn_kernel *kernel, struct attn_problem *problem, const void *params,
                         const void *const input[3], const void *result, const struct gradients *g, double *out)
 {
+    static const char *const names[] = {"dq", "dk", "dv"};
     const struct tensor given = {"dout", g->dout};
     const int64_t elements = problem->batch * problem->heads * problem->n_q * kernel->value_dim;
-    const size_t size = attn_dtype_size(kernel->dtype);
-    void *dout = converted(&given, elements, kernel->dtype), *d[3];
+    void *dout = converted(&given, elements, kernel->dtype), *d[MAX_TENSORS] = {NULL}, *by_input[3] = {NULL},
+         *by_param[MAX_TENSORS] = {NULL};
     void *workspace = attn_alloc(kernel->backward_workspace(problem) + 64);
+    enum attn_dtype dtype[MAX_TENSORS];
     int error = dout && workspace ? 0 : ATTN_EMEMORY;
-    for (int k = 0; k < 3; k++) {
-        d[k] = attn_alloc((size_t)g->count[k] * size + 64);
-        if (!d[k]) error = ATTN_EMEMORY;
+    for (int a = 0; a < g->outputs; a++) {
+        dtype[a] = kernel->dtype;
+        void **to = NULL;
+        for (int k = 0; k < 3; k++)
+            if (strcmp(g->name[a], names[k]) == 0) to = &by_input[k];
+        for (int k = 0, learned = 0; k < kernel->params; learned += attn_param_learned(&kernel->param[k++])) {
+            if (strcmp(kernel->param[k].name, g->name[a] + 1) != 0) continue;
+            to = &by_param[learned];
+            dtype[a] = kernel->param[k].dtype;
+        }
+        d[a] = attn_alloc((size_t)g->count[a] * attn_dtype_size(dtype[a]) + 64);
+        if (!d[a] || !to) error = ATTN_EMEMORY;
+        if (to) *to = d[a];
     }
     if (!error)
-        error = kernel->backward(problem, params, input[0], input[1], input[2], result, dout, d[0], d[1], d[2], NULL,
-                                 workspace);
-    for (int k = 0; k < 3; k++) {
-        for (int64_t n = 0; n < g->count[k] && !error; n++) *out++ = result_at(d[k], n, kernel->dtype);
-        attn_free(d[k]);
+        error = kernel->backward(problem, params, input[0], input[1], input[2], result, dout, by_input[0], by_input[1],
+                                 by_input[2], by_param, workspace);
+    for (int a = 0; a < g->outputs; a++) {
+        for (int64_t n = 0; n < g->count[a] && !error; n++) *out++ = result_at(d[a], n, dtype[a]);
+        attn_free(d[a]);
     }
     attn_free(dout);
     attn_free(workspace);
@@ -384,7 +396,6 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
 static enum status check_backward(struct checking *c, const struct attn_kernel *kernel)
 {
     static const double DIFFERENCE_MAX = 1e-5;
-    static const char *const names[] = {"dq", "dk", "dv"};
     uint64_t state = c->o->has_seed ? c->o->seed : 1;
     double difference = 0, largest = 0;
     for (int n = 0; n < c->of_passes; n++) {
@@ -400,7 +411,7 @@ static enum status check_backward(struct checking *c, const struct attn_kernel *
             return STATUS_MACHINE;
         }
         difference = fmax(difference, g.difference);
-        for (int64_t a = 0, k = 0; a < 3; a++)
+        for (int64_t a = 0, k = 0; a < g.outputs; a++)
             for (int64_t e = 0; e < g.count[a]; e++, k++) {
                 const double off = fabs(got[k] - g.expected[k]), share = off == 0 ? 0 : off / g.allowed[k];
                 if (share <= largest) continue;
@@ -408,7 +419,7 @@ static enum status check_backward(struct checking *c, const struct attn_kernel *
                 if (largest > 1 && c->good) {
                     complain(c->o, "%s: with %lld queries and %lld keys, element %lld of %s is %.9g in place of %.9g",
                              c->p->spec->name, (long long)c->size[n].n_q, (long long)c->size[n].n_k, (long long)e,
-                             names[a], got[k], g.expected[k]);
+                             g.name[a], got[k], g.expected[k]);
                     c->good = false;
                 }
             }

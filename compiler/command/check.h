@@ -16,9 +16,11 @@ struct sample { /* the arrays of one problem, and what the meaning makes of them
     int64_t elements, value_dim;
 };
 
-/* Gradients of a sample: dq, dk and dv one after the other. */
+/* Gradients of a sample, by the inputs and the learned parameters: one after the other. */
 struct gradients {
-    int64_t count[3], all;
+    int outputs;
+    const char *name[MAX_TENSORS]; /* "dq" */
+    int64_t count[MAX_TENSORS], all;
     double *dout, *expected, *allowed; /* what a kernel may be off by, by element */
     double difference; /* of the interpreter's from central differences, as a share of the sum of their sizes */
 };

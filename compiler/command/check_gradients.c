@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The program that is given out and dout, and has dq, dk and dv; NULL: it cannot be made. */
+/* The program that is given out and dout, and has the gradients; NULL: it cannot be made. */
 static const struct graph *derivative(const struct unit *p, struct arena *arena)
 {
     static const char *const names[] = {"simplify", "differentiate", "simplify"};
@@ -124,14 +124,14 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     const enum dtype dtype = p->spec->dtype;
     struct evaluation *x = arena_alloc(arena, sizeof *x);
     *x = (struct evaluation){.p = p, .g = derivative(p, arena), .size = size, .tensors = s->tensors};
-    if (!x->g || x->g->outputs != 3) return "there are no gradients to compare with";
+    if (!x->g || x->g->outputs > MAX_TENSORS) return "there are no gradients to compare with";
     if (s->tensors + 2 > MAX_TENSORS) return "there are too many arrays";
     memcpy(x->tensor, s->tensor, (size_t)s->tensors * sizeof *s->tensor);
-    *out = (struct gradients){.all = 0};
-    for (int a = 0; a < 3; a++) {
-        const char *const name = x->g->output[a].name + 1; /* of the array: q, k, v */
+    *out = (struct gradients){.outputs = x->g->outputs};
+    for (int a = 0; a < out->outputs; a++) {
+        out->name[a] = x->g->output[a].name;
         for (int t = 0; t < s->tensors; t++)
-            if (strcmp(s->tensor[t].name, name) == 0) out->count[a] = s->count[t];
+            if (strcmp(s->tensor[t].name, out->name[a] + 1) == 0) out->count[a] = s->count[t];
         out->all += out->count[a];
     }
     out->dout = arena_alloc(arena, (size_t)s->elements * sizeof *out->dout);
@@ -141,10 +141,11 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     x->tensor[s->tensors] = (struct tensor){"out", arena_alloc(arena, (size_t)s->elements * sizeof(double))};
     x->tensor[s->tensors + 1] = (struct tensor){"dout", out->dout};
     const char *wrong = evaluate(x, out->expected);
-    for (int a = 0, at = 0; a < 3 && !wrong; at += (int)out->count[a++])
+    const double *gradient = out->expected;
+    for (int a = 0; a < out->outputs && !wrong; gradient += out->count[a++])
         for (int t = 0; t < s->tensors && !wrong; t++)
-            if (strcmp(s->tensor[t].name, x->g->output[a].name + 1) == 0)
-                wrong = difference(x, t, s, out->expected + at, state, arena, &out->difference);
+            if (strcmp(s->tensor[t].name, out->name[a] + 1) == 0)
+                wrong = difference(x, t, s, gradient, state, arena, &out->difference);
     double *moved = arena_alloc(arena, (size_t)out->all * sizeof *moved),
            *scale = arena_alloc(arena, (size_t)out->all * sizeof *scale);
     if (!wrong) wrong = scale_of(x, s, arena, scale);

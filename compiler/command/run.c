@@ -293,14 +293,19 @@ static void explain_order(struct run *r)
 }
 
 /* An array that the kernel writes; false (reported) when there is no memory for it. */
-static bool make_output(struct run *r, struct attn_array *a, const char *name, int64_t heads, int64_t rows, int64_t dim)
+static bool make_array(struct run *r, struct attn_array *a, const char *name)
 {
-    const struct attn_problem *p = &r->problem;
-    const size_t bytes = (size_t)(p->batch * heads * rows * dim) * attn_dtype_size(r->kernel->dtype);
-    *a = (struct attn_array){.dtype = r->kernel->dtype, .rank = 4, .shape = {p->batch, heads, rows, dim}};
+    size_t bytes = attn_dtype_size(a->dtype);
+    for (int k = 0; k < a->rank; k++) bytes *= (size_t)a->shape[k];
     a->data = attn_alloc(bytes);
     if (!a->data) out_of_memory(r, arena_printf(r->arena, "%s.npy", name), bytes);
     return a->data != NULL;
+}
+
+static bool make_output(struct run *r, struct attn_array *a, const char *name, int64_t heads, int64_t rows, int64_t dim)
+{
+    *a = (struct attn_array){.dtype = r->kernel->dtype, .rank = 4, .shape = {r->problem.batch, heads, rows, dim}};
+    return make_array(r, a, name);
 }
 
 static void write_output(struct run *r, const struct loaded_kernel *loaded, const char *name, struct attn_array *a,
@@ -314,38 +319,52 @@ static void write_output(struct run *r, const struct loaded_kernel *loaded, cons
         complain(o, "%s: %s", path, message);
         failed(r, STATUS_MACHINE);
     } else if (!o->console.quiet) {
-        fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, a->shape), dtype_text(a->dtype),
-                seconds < 1 ? 3 : 2, seconds < 1 ? 1e3 * seconds : seconds, seconds < 1 ? "ms" : "s", threads,
-                threads == 1 ? "" : "s");
+        fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, a->rank, a->shape),
+                dtype_text(a->dtype), seconds < 1 ? 3 : 2, seconds < 1 ? 1e3 * seconds : seconds,
+                seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
     }
 }
 
-/* The gradients, from what forward left. */
+/* The gradients, from what forward left: dq, dk and dv, then those by the learned parameters. */
 static void call_backward(struct run *r, const struct loaded_kernel *loaded, const struct attn_array *out)
 {
-    static const char *const names[] = {"dq", "dk", "dv"};
     const struct attn_kernel *kernel = r->kernel;
     struct attn_problem *p = &r->problem;
-    struct attn_array d[3] = {{.data = NULL}};
-    bool room = make_output(r, &d[Q], names[Q], p->heads, p->n_q, kernel->head_dim) &&
-                make_output(r, &d[K], names[K], p->kv_heads, p->n_k, kernel->head_dim) &&
-                make_output(r, &d[V], names[V], p->kv_heads, p->n_k, kernel->value_dim);
+    const size_t most = 3 + (size_t)kernel->params;
+    struct attn_array *d = arena_alloc(r->arena, most * sizeof *d);
+    const char **name = arena_alloc(r->arena, most * sizeof *name);
+    void **by_param = arena_alloc(r->arena, most * sizeof *by_param);
+    int count = 3;
+    name[Q] = "dq", name[K] = "dk", name[V] = "dv";
+    bool room = make_output(r, &d[Q], name[Q], p->heads, p->n_q, kernel->head_dim) &&
+                make_output(r, &d[K], name[K], p->kv_heads, p->n_k, kernel->head_dim) &&
+                make_output(r, &d[V], name[V], p->kv_heads, p->n_k, kernel->value_dim);
+    for (int k = 0; k < kernel->params && room; k++) {
+        const struct attn_param *param = &kernel->param[k];
+        if (!attn_param_learned(param)) continue;
+        name[count] = arena_printf(r->arena, "d%s", param->name);
+        d[count] = (struct attn_array){.dtype = param->dtype, .rank = param->rank};
+        attn_param_shape(param, p, d[count].shape);
+        room = make_array(r, &d[count], name[count]);
+        by_param[count - 3] = d[count].data;
+        count++;
+    }
     p->workspace_bytes = kernel->backward_workspace(p);
     void *workspace = room ? attn_alloc(p->workspace_bytes) : NULL;
     if (room && !workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
     if (workspace) {
         double start = attn_seconds();
         int error = kernel->backward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out->data,
-                                     r->input[DOUT].data, d[Q].data, d[K].data, d[V].data, NULL, workspace);
+                                     r->input[DOUT].data, d[Q].data, d[K].data, d[V].data, by_param, workspace);
         double seconds = attn_seconds() - start;
         if (error) {
             complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
             failed(r, STATUS_INPUT);
         }
-        for (int k = 0; k < 3 && !error; k++) write_output(r, loaded, names[k], &d[k], seconds);
+        for (int k = 0; k < count && !error; k++) write_output(r, loaded, name[k], &d[k], seconds);
     }
     attn_free(workspace);
-    for (int k = 0; k < 3; k++) attn_free(d[k].data);
+    for (int k = 0; k < count; k++) attn_free(d[k].data);
 }
 
 static void call_kernel(struct run *r, const struct loaded_kernel *loaded)

@@ -37,7 +37,7 @@ static double value_cost(const struct graph *g, const struct roles *roles, const
 
 double value_work(const struct graph *g, const struct value *v)
 {
-    const struct roles none = {-1, -1, -1, 0};
+    const struct roles none = {.lane = -1, .stream = -1, .chunk = -1, .unit = -1};
     bool query, key;
     return value_cost(g, &none, v, &query, &key);
 }

@@ -192,6 +192,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_N_K:
             if (w->query >= 0) visit_keys(w, s, weight);
             break;
+        case SIZE_UNITS:
         case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts meet the same pairs */
         case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
         case SIZE_KV_HEADS:
@@ -240,7 +241,7 @@ void count_visits(const struct loops *l, const struct problem_size *size, struct
     *out = (struct visited){.exact = true};
     for (int a = 0; a < w.m->axes; a++) {
         w.size[a] = axis_extent(w.m, a, size);
-        bool whole = axis_is_chunks(&w.m->axis[a]) || w.m->axis[a].source == SIZE_CONSTANT;
+        bool whole = axis_is_chunks(&w.m->axis[a]) || axis_is_counted(&w.m->axis[a]);
         w.hi[a] = whole ? w.size[a] : 1;
         w.stride[a] = 1;
     }

@@ -71,7 +71,21 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     return compile_program(x, schedule, target, linear, forward_program(x->p->spec), 0, shown);
 }
 
-/* The parts of the gradients for a target: what is saved, the sums of rows, then each group that shares its loops. */
+/* One more of them; NULL: there are too many, or it cannot be made. */
+static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind program,
+                                          int group, const struct compilation **part, int *parts)
+{
+    if (!x->good) return NULL;
+    if (*parts == MAX_PARTS) {
+        diagnostics_error(x->d, x->p->spec->emit_at, "gradients in more than %d parts are not compiled yet", MAX_PARTS);
+        x->good = false;
+        return NULL;
+    }
+    return part[(*parts)++] = compile_program(x, NULL, first->target, first->linear, program, group, false);
+}
+
+/* The parts of the gradients for a target: what is saved, the sums of rows, then each group that shares its loops, and
+   what is made of the sums of units. */
 static void compile_backward(struct maker *x, const struct target *target, bool linear, const struct compilation **part)
 {
     struct unit *p = x->p;
@@ -80,17 +94,16 @@ static void compile_backward(struct maker *x, const struct target *target, bool 
     const int saved = first->saving->outputs - 1, row_sums = first->row_sums->outputs;
     if (saved > p->saved) p->saved = saved;
     if (row_sums > p->row_sums) p->row_sums = row_sums;
-    if (first->groups > MAX_PARTS - 2) {
-        diagnostics_error(x->d, p->spec->emit_at, "gradients in more than %d parts are not compiled yet",
-                          MAX_PARTS - 2);
-        x->good = false;
-        return;
-    }
+    p->totals[linear] = first->totals;
     if (saved) part[0] = compile_program(x, NULL, target, linear, PROGRAM_SAVED, 0, false);
     if (row_sums && x->good) part[1] = compile_program(x, NULL, target, linear, PROGRAM_ROW_SUMS, 0, false);
     part[2] = first;
-    for (int group = 2; group <= first->groups && x->good; group++)
-        part[group + 1] = compile_program(x, NULL, target, linear, PROGRAM_GRADIENTS, group, false);
+    int parts = 3;
+    for (int group = 2; group <= first->groups; group++) add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
+    for (int group = 1, groups = 1; first->totals && group <= groups && x->good; group++) {
+        const struct compilation *c = add_part(x, first, PROGRAM_TOTALS, group, part, &parts);
+        if (c) groups = c->groups;
+    }
 }
 
 /* The gradients for the target that the versions from `first` on are for, of the form that forward has at a length: it

@@ -31,6 +31,13 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
+bool emit_has_members(const struct emitter *x, const struct array *a)
+{
+    bool members = false;
+    for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
+    return members;
+}
+
 /* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the
    same between neighbours in the axis' current range. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
@@ -41,10 +48,13 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         if (ref_axis(r, k) != axis) continue;
         if (k == a->rank - 1) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && source == SIZE_MEMBERS)
-            return arena_printf(arena, "%s_head", a->name);
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && axis_is_sequence(&x->m->axis[a->axes[k]]))
-            return arena_printf(arena, "%s_row", a->name);
+        if (array_of_elements(x->l, a) || array_of_rows(x->l, a)) {
+            const bool members = emit_has_members(x, a);
+            if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", a->name);
+            if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", a->name);
+            if (source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", a->name);
+            if (axis_is_sequence(&x->m->axis[a->axes[k]])) return arena_printf(arena, "%s_row", a->name);
+        }
         int64_t constant = 1;
         const char *text = NULL;
         if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* from slot to slot */
@@ -69,12 +79,6 @@ const char *emit_step(struct emitter *x, const struct ref *r, int axis)
     const char *stride = emit_stride(x, r, axis);
     if (!emit_apart(x, axis) || x->l->array[r->of].kind == ARRAY_TILE || strcmp(stride, "0") == 0) return stride;
     return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
-}
-
-bool emit_is_wanted(const struct emitter *x, const struct array *a)
-{
-    return a->kind == ARRAY_OUTPUT &&
-           (x->c->program == PROGRAM_GRADIENTS || (x->c->program == PROGRAM_SAVING && array_of_rows(x->l, a)));
 }
 
 /* "array + offset" as an element of the array. */
@@ -132,9 +136,8 @@ const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
     if (emit_apart(x, axis)) return emit_end(x, axis);
-    return x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis]
-               ? emit_size(x->m, axis)
-               : arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    return axis_is_counted(&x->m->axis[axis]) && !x->cut[axis] ? emit_size(x->m, axis)
+                                                               : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r)
@@ -146,7 +149,7 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
         bool moves = axis == s->axis;
         for (int n = 0; n < s->rank; n++) moves |= axis == s->axes[n];
         if (!moves) continue;
-        bool counted = a->kind == ARRAY_TILE || x->m->axis[a->axes[k]].source == SIZE_CONSTANT;
+        bool counted = a->kind == ARRAY_TILE || axis_is_counted(&x->m->axis[a->axes[k]]);
         if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
         first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
     }

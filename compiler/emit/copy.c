@@ -89,7 +89,7 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
 }
 
-static void copy(struct emitter *x, const struct stmt *s)
+void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     if (x->l->array[to->of].paired) {
@@ -121,14 +121,4 @@ static void copy(struct emitter *x, const struct stmt *s)
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
-}
-
-void emit_copy(struct emitter *x, const struct stmt *s)
-{
-    const bool wanted = emit_is_wanted(x, &x->l->array[s->assign[0].to.of]);
-    if (wanted) emit_line(x, "if (%s) {", emit_array(x, &s->assign[0].to));
-    x->indent += wanted ? 4 : 0;
-    copy(x, s);
-    x->indent -= wanted ? 4 : 0;
-    if (wanted) emit_line(x, "}");
 }

@@ -83,6 +83,11 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
                  (long long)l->workspace);
         if (c->program == PROGRAM_SAVING) text_add(out, ", .saves = 1");
         if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
+        if (emit_units_of(l))
+            text_add(out, ", .units = %lld, .unit_heads = %d", (long long)emit_units_of(l),
+                     emit_tasks_over(l, SIZE_MEMBERS)    ? 2
+                     : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
+                                                         : 0);
         if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
         if (emit_in_phases(l))
             text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,

@@ -131,6 +131,74 @@ static const char *row_members(const struct emitted_file *e, struct arena *arena
     return members;
 }
 
+/* The gradients that are sums over rows, and the sums of units that they are made from: the programs that make these of
+   those have them as outputs and inputs. */
+static const char *total_members(const struct emitted_file *e, struct arena *arena)
+{
+    const struct graph *const *const form = e->p->totals, *const any = form[0] ? form[0] : form[1];
+    const char *members = "", *real = emit_real(e->p->spec->dtype);
+    for (int o = 0; any && o < any->outputs; o++)
+        members = arena_printf(arena, "%s\n    %s *%s;", members, real, emit_name(arena, any->output[o].name));
+    for (int linear = 0; linear < 2; linear++)
+        for (int v = 0; form[linear] && v < form[linear]->values; v++)
+            if (form[linear]->value[v].op == GRAPH_INPUT)
+                members = arena_printf(arena, "%s\n    %s *%s;", members, real, form[linear]->value[v].name);
+    return members;
+}
+
+static const char *total_values(const struct emitted_file *e, struct arena *arena)
+{
+    const struct graph *any = e->p->totals[0] ? e->p->totals[0] : e->p->totals[1];
+    const char *values = "";
+    for (int o = 0; o < any->outputs; o++) {
+        const char *name = emit_name(arena, any->output[o].name);
+        values = arena_printf(arena, "%s%s        call->%s = to->%s;", values, o ? "\n" : "", name, name + 1);
+    }
+    return values;
+}
+
+static bool needs(const struct graph *g, int v, int of)
+{
+    bool needed = v == of;
+    for (int k = 0; k < g->value[v].operands && !needed; k++) needed = needs(g, g->value[v].operand[k].of, of);
+    return needed;
+}
+
+/* Where an array with the sums of units lies, if a gradient that needs it is wanted. */
+static const char *partial_value(const struct graph *g, int v, const char *real, struct arena *arena)
+{
+    const char *wanted = "", *heads = "";
+    int64_t elements = 1;
+    for (int o = 0; o < g->outputs; o++)
+        if (needs(g, g->output[o].value, v))
+            wanted = arena_printf(arena, "%s%scall->%s", wanted, *wanted ? " || " : "",
+                                  emit_name(arena, g->output[o].name));
+    for (int k = 0; k < g->value[v].rank; k++) {
+        const struct axis *axis = &g->module->axis[g->value[v].axes[k]];
+        if (axis->source == SIZE_KV_HEADS && !*heads) heads = "p->kv_heads * ";
+        if (axis->source == SIZE_MEMBERS) heads = "p->heads * ";
+        if (axis_is_counted(axis)) elements *= axis->extent;
+    }
+    return arena_printf(arena,
+                        "    if (%s) call->%s = (%s *)(void *)(partials + at);\n    at += partial_bytes(%s%lld);\n",
+                        wanted, g->value[v].name, real, heads, (long long)elements);
+}
+
+/* A call runs one form: those of both may lie in one place. */
+static const char *partial_values(const struct emitted_file *e, struct arena *arena)
+{
+    const struct graph *const *const form = e->p->totals;
+    const char *values = "";
+    for (int linear = 0; linear < 2; linear++) {
+        for (int v = 0; form[linear] && v < form[linear]->values; v++)
+            if (form[linear]->value[v].op == GRAPH_INPUT)
+                values = arena_printf(arena, "%s%s", values,
+                                      partial_value(form[linear], v, emit_real(e->p->spec->dtype), arena));
+        values = arena_printf(arena, "%s    if (at > most) most = at;\n%s", values, linear ? "" : "    at = 0;\n");
+    }
+    return values;
+}
+
 /* Statements that point the members of that name at their arrays, which begin at `from`. */
 static const char *row_values(const struct emitted_file *e, struct arena *arena, const char *name, int count,
                               const char *from)
@@ -162,8 +230,10 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
             if (e->p->backward[k].part != part || !c) continue;
             if (c->program == PROGRAM_SAVED) when = "!kept";
             if (c->program == PROGRAM_ROW_SUMS) when = "1";
-            for (int o = 0; o < c->graph->outputs && c->program == PROGRAM_GRADIENTS; o++)
-                when = with_word(arena, when, c->graph->output[o].name);
+            const bool gradients = c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_TOTALS;
+            for (int o = 0; o < c->graph->outputs && gradients; o++)
+                when = with_word(arena, when,
+                                 arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
         }
         calls = arena_printf(arena, "%s%s    if (!error && (%s)) error = run_part(%d, &call, threads, work);", calls,
                              part ? "\n" : "", when, part);
@@ -175,7 +245,13 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
-    template_set(t, "ROW_MEMBERS", row_members(e, t->arena));
+    template_set(t, "ROW_MEMBERS",
+                 arena_printf(t->arena, "%s%s", row_members(e, t->arena), total_members(e, t->arena)));
+    template_set_number(t, "TOTALS", e->p->totals[0] || e->p->totals[1]);
+    if (e->p->totals[0] || e->p->totals[1]) {
+        template_set(t, "TOTAL_VALUES", total_values(e, t->arena));
+        template_set(t, "PARTIAL_VALUES", partial_values(e, t->arena));
+    }
     if (!e->p->parts) return;
     set_arrays(t, ENTRY_backward, emit_stored(e->p->spec->dtype));
     template_set_number(t, "SAVED_COUNT", e->p->saved);

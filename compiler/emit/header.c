@@ -13,11 +13,7 @@ static void gradients(const struct emission *p, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
     const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype);
-    text_add(
-        out,
-        "\n/* Gradients by learned parameters. */\nstruct %s_gradients {\n    int none; /* this variant has none: pass "
-        "NULL */\n};\n",
-        name);
+    emit_gradients_struct(c, out);
     text_add(out,
              "/* Bytes that %s_forward leaves in problem->saved, if that is not NULL, for %s_backward with the same "
              "arrays. */\nsize_t %s_saved(const struct attn_problem *problem);\n",

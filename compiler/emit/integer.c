@@ -10,7 +10,7 @@
 const char *emit_size(const struct module *m, int axis)
 {
     const struct axis *a = &m->axis[axis];
-    return a->source == SIZE_CONSTANT ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
+    return axis_is_counted(a) ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
 }
 
 const char *emit_name(struct arena *arena, const char *name)

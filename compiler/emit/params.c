@@ -30,6 +30,7 @@ int emit_param_shape(const struct graph *g, const struct value *v, const char **
             break;
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
+        case SIZE_UNITS:
         case SIZE_MEMBERS: break;
         case SIZE_N_Q: shape[rank] = "ATTN_N_Q", said[rank] = "n_q"; break;
         case SIZE_N_K: shape[rank] = "ATTN_N_K", said[rank] = "n_k"; break;
@@ -77,6 +78,28 @@ void emit_params_struct(const struct compilation *c, struct text *out)
                  g->value[v].origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(g->value[v].origin));
     }
     text_add(out, "};\n");
+}
+
+void emit_gradients_struct(const struct compilation *c, struct text *out)
+{
+    const struct graph *g = c->source;
+    const char *real = emit_real(c->spec->dtype);
+    bool any = false;
+    text_add(out,
+             "\n/* Gradients by learned parameters, which are written; one that is NULL is not computed. */\nstruct "
+             "%s_gradients {\n",
+             c->spec->name);
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
+        if (value->op != GRAPH_PARAM || value->origin != ORIGIN_LEARNED || value->integers) continue;
+        const int rank = emit_param_shape(g, value, shape, said);
+        any = true;
+        text_add(out, "    %s *%s; /* [", real, emit_name(g->module->arena, value->name));
+        for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", said[k]);
+        text_add(out, "] */\n");
+    }
+    text_add(out, "%s};\n", any ? "" : "    int none; /* this variant has none: pass NULL */\n");
 }
 
 void emit_params_functions(const struct compilation *c, struct text *out)

@@ -48,6 +48,7 @@ struct emitter {
     int64_t workspace_used; /* of what lies after the tiles: the next free byte; 0: all is free */
     int ids;                /* ranges of positions whose ids are known, each by one of its ends */
     const struct expr *id[MAX_ID_RANGES];
+    unsigned char **served;      /* by array: the outputs that it goes into (wanted.c); NULL: not known yet */
     const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
 };
 /* Cuts long lines of C at blanks; directives, literals and the command that makes the file stay whole. */
@@ -67,12 +68,20 @@ const char *emit_form(const struct compilation *c);
 bool emit_in_phases(const struct loops *l);
 /* The queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
 int64_t emit_tasks_of(const struct loops *l);
+/* The units of rows that tasks are, of all heads or of each; 0: tasks are something else. Whether the tasks run over an
+   axis of that source. */
+int64_t emit_units_of(const struct loops *l);
+bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* Whether the tiles are of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
 /* How far apart neighbours in a task's tile of queries are. */
 int64_t emit_tasks_apart(const struct loops *l);
-/* Whether it is written only where the caller wants it: its pointer may be NULL. */
+/* Whether it is written only where the caller wants it: its pointer may be NULL. The condition as C under which a
+   statement has to run, that one of the outputs that it serves is wanted; NULL: it always runs. (wanted.c) */
 bool emit_is_wanted(const struct emitter *x, const struct array *a);
+const char *emit_condition(struct emitter *x, const struct stmt *s);
+/* Whether the heads of an array are those of queries. */
+bool emit_has_members(const struct emitter *x, const struct array *a);
 /* Statements, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* A DOT statement; the functions that those before it call. (dot.c) */
@@ -130,6 +139,7 @@ int emit_param_shape(const struct graph *g, const struct value *v, const char **
 const char *emit_param_of_ids(const struct graph *g);
 bool emit_has_random(const struct graph *g);
 void emit_params_struct(const struct compilation *c, struct text *out);
+void emit_gradients_struct(const struct compilation *c, struct text *out);
 /* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal
    ones takes. */
 void emit_params_functions(const struct compilation *c, struct text *out);

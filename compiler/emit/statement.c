@@ -22,6 +22,28 @@ static bool follows_its_like(const struct stmt *first, const struct stmt *s)
     return false;
 }
 
+/* A statement, and those after it that run under the same condition; returns the last. */
+static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
+{
+    const char *condition = emit_condition(x, s);
+    if (condition) {
+        emit_line(x, "if (%s) {", condition);
+        open_block(x);
+    }
+    for (bool more = true; more;) {
+        if (s->op == LOOPS_MAP) emit_map(x, s);
+        if (s->op == LOOPS_DOT) emit_dot(x, s);
+        if (s->op == LOOPS_COPY) emit_copy(x, s);
+        const struct stmt *next = s->next;
+        more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF;
+        const char *then = more ? emit_condition(x, next) : NULL;
+        more = then && strcmp(then, condition) == 0;
+        if (more) s = next;
+    }
+    if (condition) close_block(x);
+    return s;
+}
+
 void emit_statements(struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *first = s; s; s = s->next) {
@@ -75,9 +97,9 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             emit_statements(x, s->body);
             close_block(x);
             break;
-        case LOOPS_MAP: emit_map(x, s); break;
-        case LOOPS_DOT: emit_dot(x, s); break;
-        case LOOPS_COPY: emit_copy(x, s); break;
+        case LOOPS_MAP:
+        case LOOPS_DOT:
+        case LOOPS_COPY: s = emit_simple(x, s); break;
         }
     }
 }

@@ -33,21 +33,36 @@ static const char *without_comments(struct arena *arena, const char *c)
 
 /* ---- what the functions begin with ---- */
 
+/* Whether the task fixes an axis of that source. */
+static bool task_fixes(const struct emitter *x, enum size_source source)
+{
+    for (int k = 0; k < x->m->axes; k++)
+        if (x->m->axis[k].source == source && x->task_axis[k]) return true;
+    return false;
+}
+
+/* The same of an array that has numbers for every row. */
+static const char *base_of_rows(struct emitter *x, const struct array *a, const char *name)
+{
+    struct arena *arena = x->m->arena;
+    const bool members = emit_has_members(x, a), rows = array_of_rows(x->l, a), b = task_fixes(x, SIZE_BATCH),
+               g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
+    const char *head = !members ? "g" : m ? "(g * members + m)" : "g * members", *made = "";
+    if (rows && b && g) return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q", name, head);
+    if (rows) {
+        if (b) made = arena_printf(arena, " + b * call->p.heads * call->p.n_q");
+        return arena_printf(arena, g ? "call->%s%s + %s * call->p.n_q" : "call->%s%s", name, made, head);
+    }
+    if (b) made = arena_printf(arena, " + b * call->p.%s.batch", name);
+    return arena_printf(arena, g ? "call->%s%s + %s * call->p.%s.head" : "call->%s%s", name, made, head, name);
+}
+
 /* The offset of an array's element at the axes with one variable, for its pointer. */
 static const char *base(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;
     const char *name = emit_name(arena, a->name);
-    if (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) {
-        bool members = false;
-        for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
-        bool fixed = false; /* whether the task fixes the member, too */
-        for (int k = 0; k < x->m->axes; k++) fixed |= x->m->axis[k].source == SIZE_MEMBERS && x->task_axis[k];
-        const char *head = !members ? "g" : fixed ? "(g * members + m)" : "g * members";
-        if (array_of_rows(x->l, a))
-            return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q", name, head);
-        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name, head, name);
-    }
+    if (array_of_elements(x->l, a) || array_of_rows(x->l, a)) return base_of_rows(x, a, name);
     const char *made = NULL; /* row-major over the leading fixed axes */
     for (int k = 0; k < a->rank; k++) {
         const struct axis *axis = &x->m->axis[a->axes[k]];
@@ -58,8 +73,8 @@ static const char *base(struct emitter *x, const struct array *a)
         else if (made)
             made = arena_printf(arena, "%s * %s", made, size);
     }
-    return made ? arena_printf(arena, "call->params->%s + %s", name, made)
-                : arena_printf(arena, "call->params->%s", name);
+    const char *call = a->kind == ARRAY_PARAM ? "call->params->" : "call->";
+    return made ? arena_printf(arena, "%s%s + %s", call, name, made) : arena_printf(arena, "%s%s", call, name);
 }
 
 /* Where every array that the body has a word of is: tiles in the workspace, the others at the element of this task's b,
@@ -90,11 +105,17 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             continue;
         }
         const char *place = base(x, array);
-        if (emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
+        const bool partial = x->c->program == PROGRAM_TOTALS && array->kind == ARRAY_INPUT; /* there, if it is needed */
+        if (partial || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
+        const char *batch = arena_printf(x->m->arena, "%s_batch", c);
+        if (has_word(body, batch) && array_of_rows(x->l, array))
+            text_add(out, "    const int64_t %s = call->p.heads * call->p.n_q;\n", batch);
+        else if (has_word(body, batch))
+            text_add(out, "    const int64_t %s = call->p.%s.batch;\n", batch, c);
         const char *head = arena_printf(x->m->arena, "%s_head", c);
         if (has_word(body, head) && array_of_rows(x->l, array))
             text_add(out, "    const int64_t %s = call->p.n_q;\n", head);
@@ -174,7 +195,8 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
         const char *name = size_name(given[k]);
         if (!has_word(users, name) && !(chunks && has_word(chunks, name))) continue;
         if (given[k] == SIZE_MEMBERS)
-            text_add(out, "    const int64_t %s = call->p.heads / call->p.kv_heads;\n", name);
+            text_add(out, "    const int64_t %s = call->p.heads / %s;\n", name,
+                     emit_units_of(x->l) ? "max(call->p.kv_heads, 1)" : "call->p.kv_heads");
         else
             text_add(out, "    const int64_t %s = call->p.%s;\n", name, name);
     }
@@ -186,7 +208,7 @@ const char *emit_form(const struct compilation *c)
     const char *name = c->linear ? "linear_" : "";
     if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
     if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
-    if (c->program != PROGRAM_GRADIENTS) return c->linear ? "linear" : "rows";
+    if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS) return c->linear ? "linear" : "rows";
     for (int o = 0; o < c->graph->outputs; o++)
         name = arena_printf(c->graph->module->arena, "%s%s%s", name, o ? "_" : "",
                             emit_name(c->graph->module->arena, c->graph->output[o].name));
@@ -395,6 +417,26 @@ bool emit_tasks_of_keys(const struct loops *l)
     return false;
 }
 
+int64_t emit_units_of(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t units = 1;
+    for (int k = 0; k < heads.loops; k++) {
+        const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
+        if (axis_is_sequence(axis) || axis->source == SIZE_BATCH) return 0;
+        if (axis->source == SIZE_UNITS) units = axis->extent;
+    }
+    return emit_in_phases(l) ? 0 : units;
+}
+
+bool emit_tasks_over(const struct loops *l, enum size_source source)
+{
+    struct chain heads = chain_of(l->body);
+    for (int k = 0; k < heads.loops; k++)
+        if (l->module->axis[heads.loop[k]->axis].source == source) return true;
+    return false;
+}
+
 void emit_tasks(struct emitter *x, struct text *out)
 {
     struct chain heads = chain_of(x->l->body);
@@ -411,9 +453,11 @@ void emit_tasks(struct emitter *x, struct text *out)
     x->out = body;
     x->indent = 4;
     emit_statements(x, heads.body);
-    text_add(out,
-             "/* Task number `task`: one tile of %s of one head; `work` is the thread's part of the workspace. */\n",
-             emit_tasks_of_keys(x->l) ? "keys" : "queries");
+    text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n",
+             x->c->program == PROGRAM_TOTALS ? "what the units of rows left, added up"
+             : emit_units_of(x->l)           ? "one unit of the rows of all batches and heads"
+             : emit_tasks_of_keys(x->l)      ? "one tile of keys of one head"
+                                             : "one tile of queries of one head");
     function(x, &heads, NULL,
              arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
                           emit_function(x->c, emit_form(x->c))),

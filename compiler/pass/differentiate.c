@@ -111,7 +111,12 @@ void pass_differentiate(struct compilation *c)
     if (c->program == PROGRAM_ALONE) return;
     pass_simplify(c); /* so that what is saved is not saved twice */
     reversal_save_rows(c);
-    if (c->program == PROGRAM_GRADIENTS) {
+    if (c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_TOTALS) {
+        int lane = -1;
+        for (int k = 0; k < out.rank; k++)
+            if (axis_is_sequence(&x->m->axis[out.axes[k]])) lane = out.axes[k];
+        if (c->group) reversal_split_totals(c, lane);
+        if (c->program == PROGRAM_TOTALS) c->graph = c->totals;
         take_group(c);
         return;
     }

@@ -86,4 +86,8 @@ void reverse_state(struct reversal *x, int v);
    c->row_sums (differentiate_save.c). */
 void reversal_save_rows(struct compilation *c);
 
+/* Has gradients that are sums over rows made from the sums of units of rows, by a program of its own, c->totals;
+   `lane`: the sequence whose rows these are, where there are two (differentiate_total.c). */
+void reversal_split_totals(struct compilation *c, int lane);
+
 #endif

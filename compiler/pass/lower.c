@@ -34,7 +34,16 @@ static bool find_axes(struct lowering *x)
     x->stream = roles.stream;
     x->chunk = roles.chunk;
     x->outer = roles.outer;
+    x->unit = roles.unit;
     x->prefix = x->chunk >= 0;
+    for (int o = 0; o < x->g->outputs && !wrong; o++) {
+        roles_of(x->g, o, &roles);
+        if (roles.unit < 0) continue;
+        x->unit = roles.unit;
+        x->within = roles.rows;
+        for (int a = 0; a < x->m->axes; a++)
+            if (value_has_axis(&x->g->value[x->g->output[o].value], a)) x->within &= ~(UINT32_C(1) << a);
+    }
     return !wrong;
 }
 
@@ -71,10 +80,10 @@ static bool classify(struct lowering *x)
         find_direction(x, value);
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
              streams = value_has_axis(value, x->stream) || has_outer(x, value);
-        for (int k = 0; k < value->operands && sums && streams; k++)
+        for (int k = 0; k < value->operands && sums && x->lane >= 0 && !lower_of_units(x, value); k++)
             if (ref_uses_axis(&value->operand[k], x->lane) && !value_has_axis(value, x->lane)) {
                 diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                                  "a weight that depends on a sum over the lanes is not compiled yet");
+                                  "a sum over the lanes is not compiled yet");
                 return false;
             }
         own->stage = streams ? INSIDE : BEFORE;
@@ -91,8 +100,8 @@ static bool classify(struct lowering *x)
                 return false;
             }
             if (!streams && (used->stage == AFTER || used->stage == INSIDE)) own->stage = AFTER;
-            used->inlined |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP &&
-                             users[u] == 1 && sums;
+            used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_of_units(x, value)) &&
+                             g->value[u].op == GRAPH_MAP && users[u] == 1;
             if (used->stage != STATE || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
@@ -108,9 +117,16 @@ static bool classify(struct lowering *x)
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
-    struct lowering
-        lowering = {.c = c, .g = g, .m = g->module, .l = c->loops, .lane = -1, .stream = -1, .chunk = -1, .ring = -1},
-        *x = &lowering;
+    struct lowering lowering = {.c = c,
+                                .g = g,
+                                .m = g->module,
+                                .l = c->loops,
+                                .lane = -1,
+                                .stream = -1,
+                                .chunk = -1,
+                                .ring = -1,
+                                .unit = -1},
+                    *x = &lowering;
     x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
     if (!find_axes(x) || !classify(x)) return;
     bool states = false;
@@ -136,7 +152,10 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         lower_states(x, at);
         return;
     }
-    lower_query_loops(x, &at, (bool[MAX_AXES]){false}, true, lower_query_body(x));
+    if (x->unit >= 0)
+        lower_unit_loops(x, &at, lower_query_body(x));
+    else
+        lower_query_loops(x, &at, (bool[MAX_AXES]){false}, true, lower_query_body(x));
 }
 
 /* Outputs with the same roles share their loops; others have loops of their own, and compute again what they share. */

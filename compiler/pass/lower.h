@@ -28,6 +28,8 @@ struct lowering {
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
+    int unit;         /* the axis of the units that share out rows, or -1 */
+    uint32_t within;  /* of a unit's loops: the axes of its rows but for those that its sums keep, as bits */
     bool prefix; /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
     bool after;  /* the states are of the chunks after a lane's own: chunks come in reverse, the last one is number 0 */
     const struct expr *chunk_of,
@@ -37,10 +39,14 @@ struct lowering {
     struct lowered_value *lowered;  /* one for each value of the graph */
     const bool *needed;             /* by value: in the statements that are being made */
     struct stmt **end, **before, **inside; /* where the next statement goes */
+    struct stmt **open, **close;           /* the same, around the rows of a unit */
+    struct stmt **opened, **closed;        /* the beginnings of these two lists */
     struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
 };
 
 bool lower_run_time(const struct lowering *x, int axis);
+/* Whether a value is the sum over the rows of each unit. */
+bool lower_of_units(const struct lowering *x, const struct value *v);
 struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);
 /* The axes of a value's tile: constant ones first, then keys, then queries, so that the sequence is in the lanes. */
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes);
@@ -84,6 +90,8 @@ const struct expr *lower_values(struct lowering *x, enum stage sums);
 /* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet
    `open`. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
+/* The same over units, and over the rows of each, between what opens and what closes a unit. */
+void lower_unit_loops(struct lowering *x, struct stmt ***at, struct stmt *body);
 /* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes
    after it. */
 struct stmt *lower_query_body(struct lowering *x);

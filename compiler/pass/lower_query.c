@@ -1,5 +1,6 @@
 /* The loops over queries. */
 #include "lower.h"
+#include "../analysis/analysis.h"
 
 #include <string.h>
 
@@ -81,21 +82,52 @@ struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const stru
     return lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
 }
 
-struct stmt *lower_query_body(struct lowering *x)
+void lower_unit_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
 {
-    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **after = lower_new_list(x);
-    x->before = before;
-    x->inside = inside;
-    x->end = after;
-    const struct expr *region = lower_values(x, AFTER);
-    for (int o = 0; o < x->g->outputs; o++) { /* the results leave their tiles */
+    struct module *m = x->m;
+    const struct expr *zero = expr_int(m, 0), *unit = expr_leaf(m, EXPR_LO, x->unit);
+    struct stmt **inner = *at, *loop;
+    for (int a = 0; a < m->axes; a++) {
+        bool kept = a == x->unit;
+        for (int o = 0; o < x->g->outputs; o++) {
+            const struct value *v = &x->g->value[x->g->output[o].value];
+            kept |= lower_of_units(x, v) && lower_run_time(x, a) && value_has_axis(v, a);
+        }
+        if (!kept) continue;
+        loop = lower_loop_over(x, &inner, a, zero, expr_leaf(m, EXPR_SIZE, a), 1);
+        loop->parallel = true;
+        inner = &loop->body;
+    }
+    *inner = *x->opened;
+    while (*inner) inner = &(*inner)->next;
+    struct stmt **end = NULL;
+    for (int a = 0; a < m->axes; a++) {
+        if (!(x->within >> a & 1) || a == x->lane) continue;
+        loop = lower_loop_over(x, &inner, a, zero, expr_leaf(m, EXPR_SIZE, a), 1);
+        if (!end) end = inner;
+        inner = &loop->body;
+    }
+    const struct row_units rows = units_of_rows(m, x->within, x->lane, x->unit, EXPR_LO);
+    const struct expr *from = expr_make(m, EXPR_MUL, unit, rows.length, NULL),
+                      *to = expr_make(m, EXPR_ADD, from, rows.length, NULL);
+    from = expr_make(m, EXPR_MAX, zero, expr_make(m, EXPR_SUB, from, rows.first, NULL), NULL);
+    to = expr_make(m, EXPR_MIN, expr_leaf(m, EXPR_SIZE, x->lane), expr_make(m, EXPR_SUB, to, rows.first, NULL), NULL);
+    lower_loop_over(x, &inner, x->lane, from, to, x->c->tile_q)->body = body;
+    *(end ? end : inner) = *x->closed;
+}
+
+/* Results leave their tiles. */
+static void copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
+{
+    for (int o = 0; o < x->g->outputs; o++) {
         const int v = x->g->output[o].value;
         const struct value *out = &x->g->value[v];
-        struct stmt *copy = lower_append(x, &x->end, LOOPS_COPY);
+        if (lower_of_units(x, out) != of_units) continue;
+        struct stmt *copy = lower_append(x, at, LOOPS_COPY);
         struct array a = {
             .kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
         for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
-        if (array_of_rows(x->l, &a)) a.dtype = dtype_of_sums(a.dtype);
+        if (!array_of_elements(x->l, &a)) a.dtype = dtype_of_sums(a.dtype);
         int output = loops_array(x->l, a);
         copy->rank = lower_tile_axes(x, out, copy->axes);
         copy->operands = 1;
@@ -103,6 +135,19 @@ struct stmt *lower_query_body(struct lowering *x)
         copy->assigns = 1;
         copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
     }
+}
+
+struct stmt *lower_query_body(struct lowering *x)
+{
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **after = lower_new_list(x);
+    x->before = before;
+    x->inside = inside;
+    x->end = after;
+    x->open = x->opened = lower_new_list(x);
+    x->close = x->closed = lower_new_list(x);
+    const struct expr *region = lower_values(x, AFTER);
+    copy_outputs(x, false, &x->end);
+    copy_outputs(x, true, &x->close);
     if (*inside) {
         struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream));
         loop->where = region;

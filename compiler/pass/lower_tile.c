@@ -8,6 +8,11 @@ bool lower_run_time(const struct lowering *x, int axis)
     return x->m->axis[axis].source != SIZE_CONSTANT;
 }
 
+bool lower_of_units(const struct lowering *x, const struct value *v)
+{
+    return x->unit >= 0 && value_has_axis(v, x->unit);
+}
+
 struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
 {
     struct stmt *s = stmt_new(x->l, op);
@@ -65,6 +70,7 @@ const char *lower_tile_name(const struct lowering *x, const struct value *v)
     if (v->op == GRAPH_MAP && v->expr->op == EXPR_SIN) return stream ? "key_sin" : "query_sin";
     if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
     if (stream) return "key";
+    if (x->lane < 0) return "gradient";
     if (v == &x->g->value[x->output]) return "result";
     return "query";
 }

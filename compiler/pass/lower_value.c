@@ -4,15 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-/* The axes that the operands run over and v does not, but for those that have loops of their own. */
+/* The axes that the operands run over and v does not, but for those that have loops of their own; the lanes last. */
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
     for (int a = 0; a < x->m->axes; a++) {
         bool used = false;
         for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], a);
-        if (used && !value_has_axis(v, a) && !(x->outer >> a & 1)) axes[rank++] = a;
+        const uint32_t looped = x->outer | x->within;
+        if (used && !value_has_axis(v, a) && !(looped >> a & 1) && a != x->lane) axes[rank++] = a;
     }
+    for (int k = 0; k < v->operands && x->lane >= 0 && !value_has_axis(v, x->lane); k++)
+        if (ref_uses_axis(&v->operand[k], x->lane)) {
+            axes[rank++] = x->lane;
+            break;
+        }
     return rank;
 }
 
@@ -58,11 +64,13 @@ struct sum {
     int rank, axes[MAX_RANK]; /* of the result's tile, without a state's slot */
     int count, summed[MAX_AXES];
     bool state, maximum;
-    bool streamed;     /* over keys of the loop */
-    bool one_tile;     /* a state whose chunks are one tile of keys: what is in the slot need not be moved */
-    bool many_terms;   /* over many keys: what rounding takes has to be kept */
-    struct stmt ***at; /* where its statement goes */
-    int rescale;       /* the factor that the sum so far is multiplied by; -1: none */
+    bool of_unit;         /* over the rows of a unit */
+    bool streamed;        /* over keys of the loop */
+    bool one_tile;        /* a state whose chunks are one tile of keys: what is in the slot need not be moved */
+    bool many_terms;      /* over many keys: what rounding takes has to be kept */
+    struct stmt ***at;    /* where its statement goes, */
+    struct stmt ***begin; /* and what it begins with, where there are several turns */
+    int rescale;          /* the factor that the sum so far is multiplied by; -1: none */
 };
 
 static struct sum describe_sum(struct lowering *x, int number)
@@ -74,14 +82,19 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.rank = lower_tile_axes(x, v, s.axes);
     s.count = summed_axes(x, v, s.summed);
     for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
-    if (s.state && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
+    s.of_unit = lower_of_units(x, v);
+    if ((s.state || s.of_unit) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
         const int first = s.axes[0];
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
     s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer;
-    s.many_terms = s.streamed && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES);
-    s.at = s.streamed || value_has_axis(v, x->stream) ? &x->inside : own->stage == BEFORE ? &x->before : &x->end;
+    s.many_terms = s.of_unit || (s.streamed && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
+    s.begin = s.of_unit ? &x->open : &x->before;
+    s.at = s.of_unit                                    ? &x->end
+           : s.streamed || value_has_axis(v, x->stream) ? &x->inside
+           : own->stage == BEFORE                       ? &x->before
+                                                        : &x->end;
     s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
     return s;
 }
@@ -94,7 +107,8 @@ static int new_sum_tile(struct lowering *x, const struct sum *s)
         memcpy(slot + 1, s->axes, (size_t)s->rank * sizeof *s->axes);
         return lower_new_tile(x, "state", s->rank + 1, slot);
     }
-    const char *name = !s->streamed               ? lower_tile_name(x, s->v)
+    const char *name = s->of_unit                 ? "unit_sum"
+                       : !s->streamed             ? lower_tile_name(x, s->v)
                        : s->maximum               ? "row_max"
                        : s->v->op == GRAPH_REDUCE ? "row_sum"
                                                   : "sum";
@@ -122,19 +136,37 @@ static int operand_of_rows(const struct lowering *x, const struct sum *s)
     return rows;
 }
 
+/* The operand of a sum over the lanes that has the result's: if it is a tile, whose lanes are the rows, as a copy that
+   has its rows side by side. */
+static struct ref lanes_last(struct lowering *x, const struct sum *sum, struct ref r)
+{
+    const struct array *a = &x->l->array[r.of];
+    if (a->kind != ARRAY_TILE || ref_axis(&r, r.rank - 1) == sum->axes[1]) return r;
+    const int axes[2] = {sum->summed[0], sum->axes[1]};
+    const int turned = lower_new_tile(x, arena_printf(x->m->arena, "%s_turned", a->name), 2, axes);
+    struct stmt *copy = lower_append(x, sum->at, LOOPS_COPY);
+    copy->rank = 2;
+    memcpy(copy->axes, axes, sizeof axes);
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = r;
+    copy->assign[0].to = loops_ref(x->l, turned);
+    return copy->assign[0].to;
+}
+
 static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    if (sum->streamed) {
-        if (!sum->one_tile) lower_set_constant(x, &x->before, to, 0);
-        apply_region(x, v, 1 - rows, 0);
-    }
-    const int compensation = lower_new_compensation(x, sum->many_terms, to, &x->before);
+    const bool adds = sum->of_unit || (sum->streamed && !sum->one_tile);
+    if (adds) lower_set_constant(x, sum->begin, to, 0);
+    if (sum->streamed) apply_region(x, v, 1 - rows, 0);
+    const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
     const bool by_rows = sum->state &&
                          sum->rescale >=
                              0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
     if (by_rows) rescale_sum(x, sum, compensation);
+    struct ref lane = lower_ref(x, &v->operand[1 - rows]);
+    if (sum->of_unit) lane = lanes_last(x, sum, lane);
     struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
     s->rank = 2;
     s->axes[0] = sum->axes[0];
@@ -142,12 +174,11 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     s->axis = sum->summed[0];
     s->operands = 2;
     s->operand[0] = lower_ref(x, &v->operand[rows]);
-    s->operand[1] = lower_ref(x, &v->operand[1 - rows]);
+    s->operand[1] = lane;
     if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
     if (sum->streamed && !sum->state) s->where = v->where;
     s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, to), sum->streamed && !sum->one_tile ? FOLD_SUM : FOLD_SET, NULL,
-                                   compensation};
+    s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }
 
 /* A tile with what the maximum was before the keys at hand. */
@@ -177,7 +208,7 @@ static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
     const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
-    int nest[MAX_RANK], outer = sum->state || sum->rank == 0 ? sum->rank : sum->rank - 1;
+    int nest[MAX_RANK], outer = sum->state || sum->of_unit || sum->rank == 0 ? sum->rank : sum->rank - 1;
     for (int k = 0; k < outer; k++) nest[k] = sum->axes[k];
     for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
     if (outer < sum->rank) nest[outer + sum->count] = sum->axes[outer];
@@ -193,7 +224,7 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = from->expr;
     else if (v->operands == 2) {
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        if (v->where && !sum->state)
+        if (v->where && !sum->state && !sum->of_unit)
             s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
     }
 }
@@ -202,10 +233,11 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    lower_set_constant(x, sum->streamed ? &x->before : sum->at, to, v->op == GRAPH_REDUCE ? v->init : 0);
+    lower_set_constant(x, sum->streamed || sum->of_unit ? sum->begin : sum->at, to,
+                       v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
     for (int k = 0; k < v->operands && sum->streamed; k++) apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
-    const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, &x->before);
+    const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, sum->begin);
     if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
     fold_terms(x, sum, compensation);
     if (running) make_rescale(x, sum, old);
@@ -232,7 +264,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
                       .offset = -1,
                       .data = v->data};
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
-    if (kind == ARRAY_INPUT && !array_of_rows(x->l, &a)) a.dtype = x->m->dtype;
+    if (kind == ARRAY_INPUT && array_of_elements(x->l, &a)) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = DTYPE_I32;
     for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */

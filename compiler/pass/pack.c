@@ -47,7 +47,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
         for (int k = 0; k < a->rank; k++)
             if (loops[f]->axis == a->axes[k]) outer = f;
     }
-    struct stmt **at = &loops[outer]->body;
+    struct stmt **at = depth ? &loops[outer]->body : &l->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
         if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].paired == paired &&
             (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))

@@ -11,7 +11,8 @@ enum program_kind {
     PROGRAM_SAVING,    /* the same, which also leaves what is saved */
     PROGRAM_SAVED,     /* what is saved, alone */
     PROGRAM_ROW_SUMS,  /* what the gradients need of each row of `dout` */
-    PROGRAM_GRADIENTS, /* from both */
+    PROGRAM_GRADIENTS, /* from both; of gradients that are sums over rows what units of rows add up to */
+    PROGRAM_TOTALS,    /* these gradients */
     PROGRAM_ALONE      /* the gradients, where nothing was saved */
 };
 
@@ -31,8 +32,10 @@ struct compilation {
     int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
     bool linear;               /* asked for the linear form; else the quadratic one */
     enum program_kind program;
-    int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all), and how many */
+    int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all, as one program),
+                          and how many */
     struct graph *saving, *row_sums; /* where gradients are from what was saved: the graphs of these programs */
+    struct graph *totals;            /* and that of the gradients that are sums over rows */
     int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
     double near_keys;                /* keys that a query meets itself in the linear form */

@@ -18,19 +18,6 @@ static int project(struct builder *x, int v, const char *name, int last)
 
 /* ---- all of it ---- */
 
-/* What has no gradients yet: they are those of the quadratic form, by q, k and v. */
-static void check_gradients(struct builder *x)
-{
-    const struct spec *spec = x->spec;
-    for (int v = 0; v < x->g->values; v++)
-        if (x->g->value[v].op == GRAPH_PARAM && x->g->value[v].origin == ORIGIN_LEARNED && !x->g->value[v].integers) {
-            build_not_yet(x, spec->emit_at,
-                          arena_printf(x->m->arena, "emit 'backward' of a spec with learned parameters ('%s')",
-                                       x->g->value[v].name));
-            return;
-        }
-}
-
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
     int errors = diagnostics_errors(d);
@@ -58,7 +45,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     }
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
-    if (spec->emit & EMIT_BACKWARD) check_gradients(x);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
     if (region && region->op == EXPR_INT)
         region = region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));

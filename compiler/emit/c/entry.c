@@ -14,6 +14,9 @@ struct version {
 #if IDLE
     int idle; /* nothing is to be done */
 #endif
+#if TOTALS
+    int units, unit_heads; /* tasks are so many units of rows: 0 of all heads, 1 of each key/value head, 2 of each */
+#endif
 #endif
 #if FAR_QUERIES
     int64_t apart; /* positions between two queries of a task */
@@ -148,12 +151,17 @@ static int run(const struct call *call, const struct version *this, int threads,
 #else
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
 #endif
+    int64_t tasks = p->batch * heads;
 #if FAR_QUERIES
     /* from the first query of a task to that of the next with the same remainder */
     const int64_t far = this->tile * this->apart;
-    const int64_t tasks = p->batch * heads * (far > 0 ? (positions + far - 1) / far * this->apart : 1);
+    tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
 #else
-    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+#endif
+#if TOTALS
+    if (this->units)
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads);
 #endif
 #if PHASES
 #if IDS
@@ -282,10 +290,37 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* What the threads share: what is saved, if it is not the caller's, and the sums of rows. */
+#if TOTALS
+/* Of an array with the sums of each unit of rows. */
+static size_t partial_bytes(int64_t elements)
+{
+    return ((size_t)elements * sizeof(REAL) + 63) / 64 * 64;
+}
+
+/* The gradients that are sums over rows, where they are wanted, and the sums of units that they are made from; returns
+   the bytes that all of these take, wanted or not. */
+static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const partials)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t at = 0, most = 0;
+    if (to) {
+TOTAL_VALUES
+    }
+PARTIAL_VALUES
+    (void)p;
+    return most;
+}
+
+#endif
+/* What the threads share: what is saved, if it is not the caller's, the sums of rows, and those of units of rows. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
+#if TOTALS
+    struct call none = {.p = *problem};
+    return (SAVED_COUNT + ROW_SUM_COUNT) * row_bytes(problem) + set_totals(&none, NULL, NULL);
+#else
     return (SAVED_COUNT + ROW_SUM_COUNT) * row_bytes(problem);
+#endif
 }
 
 size_t SPEC_backward_workspace(const struct attn_problem *problem)
@@ -316,14 +351,16 @@ static int run_part(int part, const struct call *call, int threads, unsigned cha
 int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
     struct SPEC_gradients *gradients, void *workspace)
 {
-    (void)gradients;
     if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, GRADIENT_VALUES};
     int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
+#if !TOTALS
+    (void)gradients;
     if (call.p.batch == 0) return 0;
-    if (!workspace || (call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
-        (call.p.kv_heads > 0 && call.p.n_k > 0 && (GRADIENT_OF_KEYS_MISSING)))
+#endif
+    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
+        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (GRADIENT_OF_KEYS_MISSING)))
         return ATTN_EPOINTER;
 #if PARAMS
     if (PARAM_MISSING) return ATTN_EPARAM;
@@ -344,6 +381,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
 #endif
     set_row_sums(&call, rows);
+#if TOTALS
+    (void)set_totals(&call, gradients, rows + ROW_SUM_COUNT * row_bytes(problem));
+#endif
 PART_CALLS
     return error;
 }

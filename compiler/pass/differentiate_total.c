@@ -1,0 +1,240 @@
+/* Gradients by parameters are sums over the rows of all batches and heads. Each such sum is cut in two: its rows are
+   shared out into units, a number of them that depends on the spec alone; a part of the program leaves the sum of each
+   unit, PARTIAL_n, and another one, c->totals, adds these up and makes the gradients of them. So the bits do not depend
+   on the threads, and whatever else meets the same rows, as the gradient by the queries, shares their loops. A sum over
+   two sequences is first one over the other for each row. */
+#include "differentiate.h"
+#include "../analysis/analysis.h"
+
+#include <string.h>
+
+enum {
+    MAX_TOTALS = 256,
+    UNITS = 64,           /* of all rows; */
+    UNITS_OF_A_HEAD = 16, /* of those of a head, where heads have parameters of their own; */
+    MIN_UNITS = 16,       /* fewer, down to these, so that what they leave is no more than */
+    PARTIAL_BYTES = 4 << 20
+};
+
+struct total {
+    int value;
+    int lane;
+    uint32_t rows, kept; /* the axes of the rows; those of them that what is left of a unit has */
+    bool number;         /* it has no constant axis */
+    int unit, partial;   /* the axis of its units; the value that has the sum of each */
+    const char *name;
+};
+
+struct splitting {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    int lane; /* the sequence that is in the lanes where there are two */
+    int totals;
+    struct total total[MAX_TOTALS];
+    bool failed;
+};
+
+static uint32_t run_time_axes(const struct module *m, uint32_t axes)
+{
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_CONSTANT) axes &= ~(UINT32_C(1) << a);
+    return axes;
+}
+
+static uint32_t sequences(const struct module *m, uint32_t axes)
+{
+    for (int a = 0; a < m->axes; a++)
+        if (!axis_is_sequence(&m->axis[a])) axes &= ~(UINT32_C(1) << a);
+    return axes;
+}
+
+/* The axes that a sum runs over. */
+static uint32_t axes_within(const struct value *v)
+{
+    uint32_t axes = v->where ? expr_axes(v->where) : 0;
+    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
+    return axes;
+}
+
+/* Whether the value is a sum over rows that has none itself. */
+static bool is_total(const struct module *m, const struct value *v)
+{
+    const uint32_t own = reversal_bits(v->rank, v->axes);
+    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !sequences(m, own) &&
+           (run_time_axes(m, axes_within(v)) & ~own);
+}
+
+static void fail(struct splitting *x, const char *what)
+{
+    if (!x->failed)
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                          "a gradient by a parameter that is %s is not compiled yet", what);
+    x->failed = true;
+}
+
+static bool needs_total(const struct splitting *x, int v)
+{
+    bool needs = is_total(x->m, &x->g->value[v]);
+    for (int k = 0; k < x->g->value[v].operands && !needs; k++) needs = needs_total(x, x->g->value[v].operand[k].of);
+    return needs;
+}
+
+static int find_total(const struct splitting *x, int v)
+{
+    int found = 0;
+    while (found < x->totals && x->total[found].value != v) found++;
+    return found < x->totals ? found : -1;
+}
+
+/* Notes the sums over rows that value v is made from. */
+static void collect(struct splitting *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    if (find_total(x, number) >= 0 || x->failed) return;
+    if (!is_total(x->m, v)) {
+        if (sequences(x->m, reversal_bits(v->rank, v->axes))) fail(x, "made from rows otherwise than by sums");
+        for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
+        return;
+    }
+    struct total t = {.value = number, .lane = -1, .number = true};
+    const uint32_t axes = run_time_axes(x->m, axes_within(v)), met = sequences(x->m, axes);
+    for (int a = 0; a < x->m->axes; a++)
+        if ((met >> a & 1) && (t.lane < 0 || a == x->lane)) t.lane = a;
+    for (int k = 0; k < v->rank; k++) t.number &= x->m->axis[v->axes[k]].source != SIZE_CONSTANT;
+    t.kept = run_time_axes(x->m, reversal_bits(v->rank, v->axes));
+    t.rows = (axes & ~met) | UINT32_C(1) << t.lane;
+    if (!met) fail(x, "a sum over heads or batches alone");
+    if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
+    for (int k = 0; k < v->operands; k++)
+        if (needs_total(x, v->operand[k].of)) fail(x, "a sum of what is made from other sums over all rows");
+    if (x->totals == MAX_TOTALS) fail(x, "one of so many sums");
+    if (!x->failed) x->total[x->totals++] = t;
+}
+
+/* Those of the same rows keep the same axes and have the same units. */
+static void share_out(struct splitting *x, struct total *t)
+{
+    int64_t bytes = 0, units;
+    for (int n = 0; n < x->totals; n++) {
+        const struct total *other = &x->total[n];
+        const struct value *v = &x->g->value[other->value];
+        if (other->rows != t->rows) continue;
+        t->kept |= other->kept;
+        int64_t elements = 1;
+        for (int k = 0; k < v->rank; k++)
+            if (x->m->axis[v->axes[k]].source == SIZE_CONSTANT) elements *= x->m->axis[v->axes[k]].extent;
+        bytes += elements * dtype_bytes(dtype_of_sums(x->m->dtype));
+    }
+    units = t->kept ? UNITS_OF_A_HEAD : UNITS;
+    if (units * bytes > PARTIAL_BYTES) units = PARTIAL_BYTES / bytes > MIN_UNITS ? PARTIAL_BYTES / bytes : MIN_UNITS;
+    for (int a = 0; a < x->m->axes && !t->unit; a++)
+        if (x->m->axis[a].source == SIZE_UNITS && x->m->axis[a].extent == units) t->unit = a;
+    if (!t->unit)
+        t->unit = module_axis(x->m, arena_printf(x->m->arena, "unit%lld", (long long)units), SIZE_UNITS, units);
+    if (t->unit < 0) fail(x, "of a program with so many axes");
+}
+
+/* The axis of the one number that a sum without other axes is. */
+static int axis_of_one(struct module *m)
+{
+    const int found = module_find_axis(m, "one");
+    return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
+}
+
+/* The sum of each unit. */
+static int partial_of(struct splitting *x, const struct total *t)
+{
+    struct module *m = x->m;
+    struct value v = x->g->value[t->value], partial = graph_value(v.op, 0, NULL);
+    if (sequences(m, axes_within(&v)) != (UINT32_C(1) << t->lane)) { /* first over the other sequence */
+        struct value row = graph_value(v.op, 0, NULL);
+        for (int a = 0; a < m->axes; a++)
+            if (t->rows >> a & 1) row.axes[row.rank++] = a;
+        for (int k = 0; k < v.rank; k++)
+            if (!value_has_axis(&row, v.axes[k])) row.axes[row.rank++] = v.axes[k];
+        row.operands = v.operands;
+        memcpy(row.operand, v.operand, sizeof row.operand);
+        row.fold = v.fold;
+        row.where = v.where;
+        graph_insert(x->g, x->g->values, row);
+        partial.op = GRAPH_REDUCE;
+        v.fold = FOLD_SUM;
+        v.operands = 1;
+        v.operand[0] = graph_ref(x->g, x->g->values - 1, NULL);
+    }
+    for (int a = 0; a < m->axes; a++)
+        if (t->kept >> a & 1) partial.axes[partial.rank++] = a;
+    partial.axes[partial.rank++] = t->unit;
+    for (int k = 0; k < v.rank; k++)
+        if (m->axis[v.axes[k]].source == SIZE_CONSTANT) partial.axes[partial.rank++] = v.axes[k];
+    const struct expr *unit = expr_leaf(m, EXPR_INDEX, t->unit);
+    if (t->number) {
+        partial.axes[partial.rank++] = axis_of_one(m);
+        unit = expr_make(m, EXPR_ADD, unit, expr_leaf(m, EXPR_INDEX, axis_of_one(m)), NULL);
+    }
+    const struct row_units rows = units_of_rows(m, t->rows & ~t->kept, t->lane, t->unit, EXPR_INDEX);
+    const struct expr *row = expr_make(m, EXPR_ADD, rows.first, expr_leaf(m, EXPR_INDEX, t->lane), NULL);
+    partial.where = expr_make(m, EXPR_EQ, unit, expr_make(m, EXPR_DIV, row, rows.length, NULL), NULL);
+    partial.fold = v.fold;
+    partial.operands = v.operands;
+    memcpy(partial.operand, v.operand, sizeof partial.operand);
+    graph_insert(x->g, x->g->values, partial);
+    return x->g->values - 1;
+}
+
+/* ---- the program that adds them up ---- */
+
+/* Value v of the graph in the other one, which is made from what the units left; *made has 1 + the number of each that
+   is there by now. */
+static int taken_over(struct splitting *x, struct graph *to, int number, int *made)
+{
+    if (made[number]) return made[number] - 1;
+    const int n = find_total(x, number);
+    struct value v = x->g->value[number];
+    if (n >= 0) {
+        const struct value *partial = &x->g->value[x->total[n].partial];
+        const int given = graph_input(to, x->total[n].name, partial->rank, partial->axes);
+        if (x->total[n].number) v.axes[v.rank++] = axis_of_one(x->m);
+        made[number] = graph_reduce(to, FOLD_SUM, 0, v.rank, v.axes, graph_ref(to, given, NULL), NULL) + 1;
+        return made[number] - 1;
+    }
+    for (int k = 0; k < v.operands; k++) {
+        struct ref *r = &v.operand[k];
+        const int total = find_total(x, r->of);
+        if (total >= 0 && x->total[total].number) r->sub[r->rank++] = expr_int(x->m, 0);
+        r->of = taken_over(x, to, r->of, made);
+    }
+    graph_insert(to, to->values, v);
+    return (made[number] = to->values) - 1;
+}
+
+void reversal_split_totals(struct compilation *c, int lane)
+{
+    struct graph *g = c->graph;
+    struct splitting splitting = {.c = c, .g = g, .m = g->module, .lane = lane}, *x = &splitting;
+    const int outputs = g->outputs;
+    bool *totals = arena_alloc(x->m->arena, (size_t)outputs * sizeof *totals);
+    for (int o = 0; o < outputs; o++) {
+        const struct value *v = &g->value[g->output[o].value];
+        totals[o] = !sequences(x->m, reversal_bits(v->rank, v->axes));
+        if (totals[o]) collect(x, g->output[o].value);
+    }
+    for (int n = 0; n < x->totals && !x->failed; n++) share_out(x, &x->total[n]);
+    if (x->failed || !x->totals) return;
+    struct graph *const sums = graph_new(x->m);
+    for (int n = 0; n < x->totals; n++) {
+        x->total[n].name = arena_printf(x->m->arena, c->linear ? "linear_partial_%d" : "partial_%d", n);
+        x->total[n].partial = partial_of(x, &x->total[n]);
+    }
+    int *made = arena_alloc(x->m->arena, (size_t)g->values * sizeof *made), kept = 0;
+    for (int o = 0; o < outputs; o++) {
+        if (totals[o])
+            graph_output(sums, g->output[o].name, taken_over(x, sums, g->output[o].value, made));
+        else
+            g->output[kept++] = g->output[o];
+    }
+    g->outputs = kept;
+    for (int n = 0; n < x->totals; n++) graph_output(g, x->total[n].name, x->total[n].partial);
+    c->totals = sums;
+}
