@@ -354,8 +354,10 @@ static void phases(struct emitter *x, struct text *out)
         if (!s->window) {
             begins++;
             number = begins > 1 ? arena_printf(x->m->arena, "_%d", begins) : "";
-            phase(x, &heads, s, s->next, windows ? "queries" : arena_printf(x->m->arena, "begin%s", number),
-                  windows ? "A tile of queries meets the states." : "States begin with no key.", 4, lead, out);
+            phase(x, &heads, s, s->next, windows ? lanes : arena_printf(x->m->arena, "begin%s", number),
+                  windows ? arena_printf(x->m->arena, "A tile of %s meets the states.", lanes)
+                          : arena_printf(x->m->arena, "States begin with no %s.", after ? "query" : "key"),
+                  4, lead, out);
             continue;
         }
         windows = true;

@@ -165,12 +165,6 @@ void pass_lower(struct compilation *c)
     int group[MAX_OUTPUTS];
     const int groups = output_groups(all, group);
     c->loops = loops_new(all->module);
-    for (int v = 0; v < all->values && c->program == PROGRAM_GRADIENTS; v++)
-        if (all->value[v].online >= 0) {
-            diagnostics_error(c->diagnostics, (struct position){0, 0},
-                              "a gradient of sums relative to a running maximum is not compiled yet");
-            return;
-        }
     for (int n = 1; n <= groups; n++) {
         struct graph *g = graph_copy(all);
         g->outputs = 0;

@@ -6,7 +6,9 @@
    Gimelshein, 2018). M keeps every axis that its sums keep: a state has a maximum for each of its features, as one for
    all would lose those far below it; an inner product with a state takes 2^M into its other factor, whose own maximum,
    over the features of one row, is known before its sum. An inner product of two exponentials over features that differ
-   widely would underflow by parts: it becomes the sum of exp(a + b) that it is. */
+   widely would underflow by parts: it becomes the sum of exp(a + b) that it is. Sums over a sequence in gradients stay
+   as they are: what forward saved of a row, which such a sum made, bounds the weights of softmax; of features that are
+   exponentials each has to be a number by itself. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -499,6 +501,14 @@ static void apply(struct stabilising *x, const struct plan *plan)
         }
 }
 
+/* e * 2^exponent, where the choice of 0, of a row that has no terms, stays 0: its exponent may be infinite. */
+static const struct expr *times_power(struct module *m, const struct expr *e, const struct expr *exponent)
+{
+    if (e->op == EXPR_SELECT && expr_is_real(e->arg[1], 0))
+        return expr_make(m, EXPR_SELECT, e->arg[0], e->arg[1], times_power(m, e->arg[2], exponent));
+    return expr_make(m, EXPR_MUL, e, exp2_of(m, exponent), NULL);
+}
+
 /* Maps over relative sums. */
 static void correct(struct stabilising *x, int v)
 {
@@ -519,15 +529,14 @@ static void correct(struct stabilising *x, int v)
     if (!any) return;
     struct scaling s = {.m = x->m, .relative = relative};
     struct power result = scale(&s, g->value[v].expr);
-    g->value[v].expr = result.exponent ? expr_make(x->m, EXPR_MUL, result.e, exp2_of(x->m, result.exponent), NULL)
-                                       : result.e;
+    g->value[v].expr = result.exponent ? times_power(x->m, result.e, result.exponent) : result.e;
 }
 
 void pass_stabilise(struct compilation *c)
 {
     struct stabilising stabilising = {.g = c->graph, .m = c->graph->module, .joined_map = -1}, *x = &stabilising;
     write_out(c->graph);
-    open_products(c->graph);
+    if (c->program != PROGRAM_GRADIENTS) open_products(c->graph);
     rename_axes(c->graph);
     graph_sweep(c->graph);
     x->capacity = c->graph->values;
@@ -540,7 +549,9 @@ void pass_stabilise(struct compilation *c)
     for (int rows = 0; rows < 2; rows++) /* those of a row last: the maxima of states join them */
         for (int v = 0; v < c->graph->values; v++) {
             struct plan plan;
-            if (make_plan(c->graph, v, x->maximum, &plan) && plan.running == (rows == 0)) apply(x, &plan);
+            if (make_plan(c->graph, v, x->maximum, &plan) && plan.running == (rows == 0) &&
+                !(plan.running && c->program == PROGRAM_GRADIENTS))
+                apply(x, &plan);
         }
     for (int v = 0; v < c->graph->values; v++)
         if (c->graph->value[v].op == GRAPH_MAP) correct(x, v);
