@@ -135,7 +135,8 @@ static bool rounds_weights(const struct loops *l, const struct stmt *s)
 
 /* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what
    moving every input by half an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. Where
-   weights are rounded to bf16, 2^-8 of the scale comes to it. */
+   weights are rounded to bf16, 2^-8 of the scale comes to it. Inputs are moved more often where a row has few elements
+   to tell what that changes: of four numbers all may happen to move by little. */
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                 const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
@@ -143,7 +144,8 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     double *moved = arena_alloc(arena, (size_t)s->elements * sizeof *moved),
            *change = arena_alloc(arena, (size_t)rows * sizeof *change);
     double *scale = arena_alloc(arena, (size_t)rows * sizeof *scale);
-    for (int try = 0; try <= NUDGES; try++) { /* the first for the scale */
+    const int64_t tries = s->value_dim < FEW_ELEMENTS ? NUDGES * FEW_ELEMENTS / s->value_dim : NUDGES;
+    for (int64_t try = 0; try <= tries; try++) { /* the first for the scale */
         struct tensor in[MAX_TENSORS];
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];

@@ -5,7 +5,7 @@
 #include "../driver/driver.h"
 #include "../../runtime/attnrt.h"
 
-enum { MAX_TENSORS = 1024, NUDGES = 4 };
+enum { MAX_TENSORS = 1024, NUDGES = 4, FEW_ELEMENTS = 16 };
 
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
     struct tensor tensor[MAX_TENSORS];
