@@ -27,7 +27,10 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
             out->unit = axis;
         else if (run_time(g, axis))
             out->rows |= UINT32_C(1) << axis;
-        if (axis_is_sequence(&g->module->axis[axis])) out->lane = axis;
+        if (!axis_is_sequence(&g->module->axis[axis])) continue;
+        out->pairs |= out->lane >= 0;
+        out->stream = out->lane;
+        out->lane = axis;
     }
     for (int a = 0; a < g->module->axes && out->unit >= 0; a++) {
         if (!(expr_axes(result->where) >> a & 1) || !run_time(g, a) || a == out->unit) continue;

@@ -131,14 +131,28 @@ static const char *row_members(const struct emitted_file *e, struct arena *arena
     return members;
 }
 
-/* The gradients that are sums over rows, and the sums of units that they are made from: the programs that make these of
-   those have them as outputs and inputs. */
+/* Whether value v of what a spec means is a learned parameter. */
+static bool is_learned(const struct value *v)
+{
+    return v->op == GRAPH_PARAM && v->origin == ORIGIN_LEARNED && !v->integers;
+}
+
+static bool any_learned(const struct graph *source)
+{
+    for (int v = 0; v < source->values; v++)
+        if (is_learned(&source->value[v])) return true;
+    return false;
+}
+
+/* The gradients by learned parameters, and the sums of units that those are made from which are sums over rows: a
+   program of each form has these as inputs. */
 static const char *total_members(const struct emitted_file *e, struct arena *arena)
 {
-    const struct graph *const *const form = e->p->totals, *const any = form[0] ? form[0] : form[1];
+    const struct graph *const *const form = e->p->totals, *const source = e->c[0]->source;
     const char *members = "", *real = emit_real(e->p->spec->dtype);
-    for (int o = 0; any && o < any->outputs; o++)
-        members = arena_printf(arena, "%s\n    %s *%s;", members, real, emit_name(arena, any->output[o].name));
+    for (int v = 0; v < source->values; v++)
+        if (is_learned(&source->value[v]))
+            members = arena_printf(arena, "%s\n    %s *d%s;", members, real, emit_name(arena, source->value[v].name));
     for (int linear = 0; linear < 2; linear++)
         for (int v = 0; form[linear] && v < form[linear]->values; v++)
             if (form[linear]->value[v].op == GRAPH_INPUT)
@@ -146,13 +160,13 @@ static const char *total_members(const struct emitted_file *e, struct arena *are
     return members;
 }
 
-static const char *total_values(const struct emitted_file *e, struct arena *arena)
+static const char *total_values(const struct graph *source, struct arena *arena)
 {
-    const struct graph *any = e->p->totals[0] ? e->p->totals[0] : e->p->totals[1];
     const char *values = "";
-    for (int o = 0; o < any->outputs; o++) {
-        const char *name = emit_name(arena, any->output[o].name);
-        values = arena_printf(arena, "%s%s        call->%s = to->%s;", values, o ? "\n" : "", name, name + 1);
+    for (int v = 0; v < source->values; v++) {
+        const char *name = source->value[v].name ? emit_name(arena, source->value[v].name) : "";
+        if (is_learned(&source->value[v]))
+            values = arena_printf(arena, "%s%s        call->d%s = to->%s;", values, *values ? "\n" : "", name, name);
     }
     return values;
 }
@@ -247,9 +261,9 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
     template_set(t, "ROW_MEMBERS",
                  arena_printf(t->arena, "%s%s", row_members(e, t->arena), total_members(e, t->arena)));
-    template_set_number(t, "TOTALS", e->p->totals[0] || e->p->totals[1]);
-    if (e->p->totals[0] || e->p->totals[1]) {
-        template_set(t, "TOTAL_VALUES", total_values(e, t->arena));
+    template_set_number(t, "TOTALS", any_learned(e->c[0]->source));
+    if (any_learned(e->c[0]->source)) {
+        template_set(t, "TOTAL_VALUES", total_values(e->c[0]->source, t->arena));
         template_set(t, "PARTIAL_VALUES", partial_values(e, t->arena));
     }
     if (!e->p->parts) return;

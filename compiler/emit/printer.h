@@ -25,6 +25,8 @@ struct product_function {
     struct product_function *next;
 };
 
+struct served;
+
 /* The printer of one target's code. */
 struct emitter {
     const struct compilation *c;
@@ -48,7 +50,7 @@ struct emitter {
     int64_t workspace_used; /* of what lies after the tiles: the next free byte; 0: all is free */
     int ids;                /* ranges of positions whose ids are known, each by one of its ends */
     const struct expr *id[MAX_ID_RANGES];
-    unsigned char **served;      /* by array: the outputs that it goes into (wanted.c); NULL: not known yet */
+    struct served *served;       /* the outputs that statements serve (wanted.c); NULL: not known yet */
     const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
 };
 /* Cuts long lines of C at blanks; directives, literals and the command that makes the file stay whole. */

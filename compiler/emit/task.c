@@ -425,7 +425,7 @@ int64_t emit_units_of(const struct loops *l)
     int64_t units = 1;
     for (int k = 0; k < heads.loops; k++) {
         const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
-        if (axis_is_sequence(axis) || axis->source == SIZE_BATCH) return 0;
+        if (axis->source == SIZE_BATCH) return 0;
         if (axis->source == SIZE_UNITS) units = axis->extent;
     }
     return emit_in_phases(l) ? 0 : units;

@@ -13,41 +13,85 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
                                        (program == PROGRAM_SAVING && array_of_rows(x->l, a)));
 }
 
-/* By array: the outputs that it goes into, as bytes by array. */
+/* What a statement's results go into, as bytes by array. */
 struct served {
-    const struct emitter *x;
-    unsigned char **by;
-    bool more;
+    const struct stmt *s;
+    unsigned char *outputs;
+    struct served *next;
 };
 
-static void serve(struct served *v, const struct stmt *s)
+/* Backwards through the statements: `by` has for every array the outputs that what it holds goes into, from there on.
+ */
+struct walk {
+    struct emitter *x;
+    size_t arrays;
+    unsigned char *by;
+};
+
+static bool join(unsigned char *to, const unsigned char *from, size_t count)
 {
-    const int arrays = v->x->l->arrays;
-    for (; s; s = s->next) {
-        serve(v, s->body);
-        for (int k = 0; k < s->operands; k++)
-            for (int n = 0; n < s->assigns; n++)
-                for (int o = 0; o < arrays; o++) {
-                    unsigned char *const goes = &v->by[s->operand[k].of][o];
-                    v->more |= !*goes && v->by[s->assign[n].to.of][o];
-                    *goes |= v->by[s->assign[n].to.of][o];
-                }
+    bool more = false;
+    for (size_t k = 0; k < count; k++) {
+        more |= from[k] && !to[k];
+        to[k] |= from[k];
+    }
+    return more;
+}
+
+/* Whether an assignment leaves nothing of what the array held. */
+static bool replaces(const struct emitter *x, const struct assign *a)
+{
+    const struct ref own = loops_ref(x->l, a->to.of);
+    return a->fold == FOLD_SET && x->l->array[a->to.of].kind == ARRAY_TILE &&
+           !array_has_slots(x->l, &x->l->array[own.of]) && ref_equal(&own, &a->to);
+}
+
+static struct served *served_by(struct emitter *x, const struct stmt *s)
+{
+    struct served *known = x->served;
+    while (known && known->s != s) known = known->next;
+    return known;
+}
+
+static void walk(struct walk *w, const struct stmt *s)
+{
+    struct emitter *x = w->x;
+    if (!s) return;
+    walk(w, s->next);
+    if (s->body) { /* it may run several times, or not at all */
+        unsigned char *const after = arena_alloc(x->m->arena, w->arrays * w->arrays);
+        do {
+            memcpy(after, w->by, w->arrays * w->arrays);
+            walk(w, s->body);
+        } while (join(w->by, after, w->arrays * w->arrays), join(after, w->by, w->arrays * w->arrays));
+        return;
+    }
+    struct served *own = served_by(x, s);
+    if (!own) {
+        own = arena_alloc(x->m->arena, sizeof *own);
+        *own = (struct served){s, arena_alloc(x->m->arena, w->arrays), x->served};
+        x->served = own;
+    }
+    for (int k = s->assigns - 1; k >= 0; k--) {
+        const struct assign *a = &s->assign[k];
+        unsigned char *const to = w->by + (size_t)a->to.of * w->arrays, *const outputs = arena_alloc(x->m->arena,
+                                                                                                     w->arrays);
+        (void)join(outputs, to, w->arrays);
+        if (x->l->array[a->to.of].kind == ARRAY_OUTPUT) outputs[a->to.of] = 1;
+        if (replaces(x, a)) memset(to, 0, w->arrays);
+        for (int o = 0; o < s->operands; o++)
+            if (s->op != LOOPS_MAP || expr_uses(a->expr, expr_leaf(x->m, EXPR_OPERAND, o)))
+                (void)join(w->by + (size_t)s->operand[o].of * w->arrays, outputs, w->arrays);
+        if (a->compensation) (void)join(w->by + (size_t)(a->compensation - 1) * w->arrays, outputs, w->arrays);
+        (void)join(own->outputs, outputs, w->arrays);
     }
 }
 
 static void find_served(struct emitter *x)
 {
-    const int arrays = x->l->arrays;
-    x->served = arena_alloc(x->m->arena, (size_t)arrays * sizeof *x->served);
-    for (int a = 0; a < arrays; a++) {
-        x->served[a] = arena_alloc(x->m->arena, (size_t)arrays);
-        x->served[a][a] = x->l->array[a].kind == ARRAY_OUTPUT;
-    }
-    struct served v = {x, x->served, true};
-    while (v.more) {
-        v.more = false;
-        serve(&v, x->l->body);
-    }
+    const size_t arrays = (size_t)x->l->arrays;
+    struct walk w = {x, arrays, arena_alloc(x->m->arena, arrays * arrays)};
+    walk(&w, x->l->body);
 }
 
 const char *emit_condition(struct emitter *x, const struct stmt *s)
@@ -57,10 +101,11 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
     if (x->c->program != PROGRAM_GRADIENTS && x->c->program != PROGRAM_TOTALS && x->c->program != PROGRAM_SAVING)
         return NULL;
     if (!x->served) find_served(x);
+    const struct served *served = served_by(x, s);
+    if (!served) return NULL;
     for (int o = 0; o < x->l->arrays; o++) {
-        bool goes = false;
         if (x->l->array[o].kind != ARRAY_OUTPUT) continue;
-        for (int k = 0; k < s->assigns; k++) goes |= x->served[s->assign[k].to.of][o];
+        const bool goes = served->outputs[o];
         every &= goes;
         if (!goes) continue;
         if (!emit_is_wanted(x, &x->l->array[o])) return NULL;

@@ -178,6 +178,7 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
+    if (c->program == PROGRAM_TOTALS) return; /* what serves one gradient alone runs only where that is wanted */
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);
 }

@@ -34,6 +34,7 @@ static bool find_axes(struct lowering *x)
     x->stream = roles.stream;
     x->chunk = roles.chunk;
     x->outer = roles.outer;
+    x->pairs = roles.pairs;
     x->unit = roles.unit;
     x->prefix = x->chunk >= 0;
     for (int o = 0; o < x->g->outputs && !wrong; o++) {
@@ -87,6 +88,11 @@ static bool classify(struct lowering *x)
                 return false;
             }
         own->stage = streams ? INSIDE : BEFORE;
+        for (int k = 0; k < value->operands && x->pairs; k++) {
+            const struct lowered_value *used = &x->lowered[value->operand[k].of];
+            own->of_pairs |= sums && !has_outer(x, value) && has_outer(x, &g->value[value->operand[k].of]);
+            own->closed |= used->of_pairs || used->closed;
+        }
         if (sums && !streams && !value_has_axis(value, x->lane) && lower_has_stream(x, value)) {
             own->stage = STATE;
             continue;
@@ -152,10 +158,12 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         lower_states(x, at);
         return;
     }
+    bool open[MAX_AXES] = {false};
+    if (x->pairs) open[x->stream] = true;
     if (x->unit >= 0)
         lower_unit_loops(x, &at, lower_query_body(x));
     else
-        lower_query_loops(x, &at, (bool[MAX_AXES]){false}, true, lower_query_body(x));
+        lower_query_loops(x, &at, open, true, lower_query_body(x));
 }
 
 /* Outputs with the same roles share their loops; others have loops of their own, and compute again what they share. */

@@ -11,6 +11,8 @@ struct lowered_value {
     enum stage stage;
     int array;            /* that holds it; of a state at first the chunks' slots */
     bool inlined;         /* a map that its only user computes in its own nest: it has no array */
+    bool of_pairs;        /* a sum over `outer` for every pair of a tile */
+    bool closed;          /* a map of such sums, after the loops over these axes */
     bool running;         /* a maximum that sums are relative to, which grows as keys are seen */
     bool masked_infinity; /* a tile whose elements outside the region are -inf by now */
     bool masked_zero;     /* or 0 */
@@ -28,6 +30,7 @@ struct lowering {
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
+    bool pairs;       /* the result is of pairs of both, summed over `outer` alone */
     int unit;         /* the axis of the units that share out rows, or -1 */
     uint32_t within;  /* of a unit's loops: the axes of its rows but for those that its sums keep, as bits */
     bool prefix; /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */

@@ -137,6 +137,27 @@ static void copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
     }
 }
 
+/* The loop over a tile's pairs, around those that sum over other axes for each of them. */
+static void pair_loops(struct lowering *x, struct stmt *inside)
+{
+    struct stmt *loop = lower_loop_over(x, &x->before, x->stream, expr_int(x->m, 0),
+                                        expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
+    struct stmt **at = &loop->body, **inner;
+    *at = *x->opened;
+    while (*at) at = &(*at)->next;
+    inner = at;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->outer >> a & 1) {
+            struct stmt **into = inner,
+                        *around = lower_loop_over(x, &into, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
+            if (inner == at) at = into;
+            inner = &around->body;
+        }
+    *inner = inside;
+    while (*at) at = &(*at)->next;
+    *at = *x->closed;
+}
+
 struct stmt *lower_query_body(struct lowering *x)
 {
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **after = lower_new_list(x);
@@ -146,9 +167,11 @@ struct stmt *lower_query_body(struct lowering *x)
     x->open = x->opened = lower_new_list(x);
     x->close = x->closed = lower_new_list(x);
     const struct expr *region = lower_values(x, AFTER);
-    copy_outputs(x, false, &x->end);
+    copy_outputs(x, false, x->pairs ? &x->close : &x->end);
     copy_outputs(x, true, &x->close);
-    if (*inside) {
+    if (x->pairs)
+        pair_loops(x, *inside);
+    else if (*inside) {
         struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream));
         loop->where = region;
         loop->body = *inside;

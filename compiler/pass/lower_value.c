@@ -64,6 +64,7 @@ struct sum {
     int rank, axes[MAX_RANK]; /* of the result's tile, without a state's slot */
     int count, summed[MAX_AXES];
     bool state, maximum;
+    bool of_pairs;        /* over the axes of loops around the pairs of a tile */
     bool of_unit;         /* over the rows of a unit */
     bool streamed;        /* over keys of the loop */
     bool one_tile;        /* a state whose chunks are one tile of keys: what is in the slot need not be moved */
@@ -83,6 +84,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.count = summed_axes(x, v, s.summed);
     for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
     s.of_unit = lower_of_units(x, v);
+    s.of_pairs = own->of_pairs;
     if ((s.state || s.of_unit) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
         const int first = s.axes[0];
         s.axes[0] = s.axes[1];
@@ -90,7 +92,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     }
     s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer;
     s.many_terms = s.of_unit || (s.streamed && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
-    s.begin = s.of_unit ? &x->open : &x->before;
+    s.begin = s.of_unit || s.of_pairs ? &x->open : &x->before;
     s.at = s.of_unit                                    ? &x->end
            : s.streamed || value_has_axis(v, x->stream) ? &x->inside
            : own->stage == BEFORE                       ? &x->before
@@ -157,7 +159,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    const bool adds = sum->of_unit || (sum->streamed && !sum->one_tile);
+    const bool adds = sum->of_unit || sum->of_pairs || (sum->streamed && !sum->one_tile);
     if (adds) lower_set_constant(x, sum->begin, to, 0);
     if (sum->streamed) apply_region(x, v, 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
@@ -224,16 +226,17 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = from->expr;
     else if (v->operands == 2) {
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        if (v->where && !sum->state && !sum->of_unit)
-            s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
     }
+    const bool region = v->where && !sum->state && !sum->of_unit;
+    if (region && (sum->of_pairs || (!inlined && v->operands == 2)))
+        s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
 }
 
 static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    lower_set_constant(x, sum->streamed || sum->of_unit ? sum->begin : sum->at, to,
+    lower_set_constant(x, sum->streamed || sum->of_unit || sum->of_pairs ? sum->begin : sum->at, to,
                        v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
     for (int k = 0; k < v->operands && sum->streamed; k++) apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
@@ -298,7 +301,10 @@ static void lower_value(struct lowering *x, int v)
         if (own->inlined) break;
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
         own->array = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
-        struct stmt ***list = own->stage == BEFORE ? &x->before : own->stage == INSIDE ? &x->inside : &x->end;
+        struct stmt ***list = own->closed            ? &x->close
+                              : own->stage == BEFORE ? &x->before
+                              : own->stage == INSIDE ? &x->inside
+                                                     : &x->end;
         struct stmt *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
         s->operands = value->operands;
         for (int k = 0; k < value->operands; k++) s->operand[k] = lower_ref(x, &value->operand[k]);
@@ -319,6 +325,10 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
             needed[v] = true;
             mark_needed(x, v, needed);
         }
+    for (int o = 0; o < x->g->outputs && x->pairs; o++) {
+        needed[x->g->output[o].value] = true;
+        mark_needed(x, x->g->output[o].value, needed);
+    }
     const struct expr *region = NULL;
     bool first = true;
     for (int v = 0; v < x->g->values; v++) {

@@ -7,7 +7,45 @@
 #include <string.h>
 
 extern const struct attn_kernel KERNEL;
-enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS };
+enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS, MAX_PARAMS = 64 };
+
+/* The parameters, and places for the gradients by those of them that are learned. */
+struct arrays {
+    void *params, *storage;
+    void *given[MAX_PARAMS], *gradient[MAX_PARAMS + 1];
+    int learned;
+};
+
+static int allocate(struct arrays *a, const struct attn_problem *p)
+{
+    const struct attn_kernel *const kernel = &KERNEL;
+    *a = (struct arrays){.params = calloc(1, kernel->params_bytes), .storage = attn_alloc(kernel->params_size())};
+    if (!a->params || kernel->params > MAX_PARAMS) return 1;
+    if (kernel->params_init(a->params, 1, a->storage)) return 1;
+    for (int k = 0; k < kernel->params; k++) {
+        const struct attn_param *const param = &kernel->param[k];
+        int64_t shape[4];
+        size_t bytes = attn_dtype_size(param->dtype);
+        if (!attn_param_learned(param)) continue;
+        attn_param_shape(param, p, shape);
+        for (int n = 0; n < param->rank; n++) bytes *= (size_t)shape[n];
+        a->given[k] = malloc(bytes);
+        a->gradient[a->learned] = malloc(bytes);
+        if (!a->given[k] || !a->gradient[a->learned]) return 1;
+        memset(a->given[k], 0x3d, bytes);
+        memset(a->gradient[a->learned++], 0xff, bytes);
+        memcpy((char *)a->params + param->offset, &a->given[k], sizeof(void *));
+    }
+    return 0;
+}
+
+static void release(struct arrays *a)
+{
+    for (int k = 0; k < MAX_PARAMS; k++) free(a->given[k]);
+    for (int k = 0; k < a->learned; k++) free(a->gradient[k]);
+    attn_free(a->storage);
+    free(a->params);
+}
 
 static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int threads, int saves, unsigned wanted)
 {
@@ -24,11 +62,13 @@ static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int th
         if (!array[a]) return 1;
         memset(array[a], a < OUT || a == DOUT ? 0x3d : 0xff, bytes);
     }
+    struct arrays arrays;
+    if (allocate(&arrays, &p)) return 1;
     p.saved_bytes = kernel->saved(&p);
     if (saves) p.saved = attn_alloc(p.saved_bytes);
     p.workspace_bytes = kernel->workspace(&p);
     void *workspace = attn_alloc(p.workspace_bytes);
-    int error = kernel->forward(&p, NULL, array[Q], array[K], array[V], array[OUT], workspace);
+    int error = kernel->forward(&p, arrays.params, array[Q], array[K], array[V], array[OUT], workspace);
     attn_free(workspace);
     p.workspace_bytes = kernel->backward_workspace(&p);
     workspace = attn_alloc(p.workspace_bytes);
@@ -37,12 +77,18 @@ static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int th
             free(array[a]);
             array[a] = NULL;
         }
+    for (int k = 0; k < arrays.learned; k++)
+        if ((wanted + (unsigned)k) % 3 == 1) {
+            free(arrays.gradient[k]);
+            arrays.gradient[k] = NULL;
+        }
     if (!error)
-        error = kernel->backward(&p, NULL, array[Q], array[K], array[V], array[OUT], array[DOUT], array[DQ], array[DK],
-                                 array[DV], NULL, workspace);
+        error = kernel->backward(&p, arrays.params, array[Q], array[K], array[V], array[OUT], array[DOUT], array[DQ],
+                                 array[DK], array[DV], wanted % 5 == 4 ? NULL : arrays.gradient, workspace);
     attn_free(workspace);
     attn_free(p.saved);
     for (int a = 0; a < ARRAYS; a++) free(array[a]);
+    release(&arrays);
     if (error) printf("%lld queries, %lld keys: %s\n", (long long)n_q, (long long)n_k, attn_strerror(error));
     return error != 0;
 }

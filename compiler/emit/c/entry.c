@@ -161,7 +161,8 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
 #if TOTALS
     if (this->units)
-        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads);
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
 #endif
 #if PHASES
 #if IDS
