@@ -257,12 +257,13 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
+    const bool totals = e->p->parts && any_learned(e->c[0]->source);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
+    template_set_number(t, "TOTALS", totals);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
     template_set(t, "ROW_MEMBERS",
-                 arena_printf(t->arena, "%s%s", row_members(e, t->arena), total_members(e, t->arena)));
-    template_set_number(t, "TOTALS", any_learned(e->c[0]->source));
-    if (any_learned(e->c[0]->source)) {
+                 arena_printf(t->arena, "%s%s", row_members(e, t->arena), totals ? total_members(e, t->arena) : ""));
+    if (totals) {
         template_set(t, "TOTAL_VALUES", total_values(e->c[0]->source, t->arena));
         template_set(t, "PARTIAL_VALUES", partial_values(e, t->arena));
     }

@@ -62,7 +62,8 @@ USAGE = {
 
 def usage(folder, suite, name, words, status, needles):
     place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='',
-                  backward=SOFTMAX + 'prepare: [{layernorm: {affine: true}}]\nemit: [forward, backward]\n')
+                  backward='similarity: softmax\nshape: {head_dim: 8}\nproject: {linformer: {size: 8}}\n'
+                           'emit: [forward, backward]\n')
     place.arrays()
     os.makedirs(place.path('taken', 'soft.c'))
     before = place.files()
