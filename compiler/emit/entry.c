@@ -181,7 +181,7 @@ static bool needs(const struct graph *g, int v, int of)
 /* Where an array with the sums of units lies, if a gradient that needs it is wanted. */
 static const char *partial_value(const struct graph *g, int v, const char *real, struct arena *arena)
 {
-    const char *wanted = "", *heads = "";
+    const char *wanted = "", *sizes = "";
     int64_t elements = 1;
     for (int o = 0; o < g->outputs; o++)
         if (needs(g, g->output[o].value, v))
@@ -189,13 +189,15 @@ static const char *partial_value(const struct graph *g, int v, const char *real,
                                   emit_name(arena, g->output[o].name));
     for (int k = 0; k < g->value[v].rank; k++) {
         const struct axis *axis = &g->module->axis[g->value[v].axes[k]];
-        if (axis->source == SIZE_KV_HEADS && !*heads) heads = "p->kv_heads * ";
-        if (axis->source == SIZE_MEMBERS) heads = "p->heads * ";
+        const bool of_heads = axis->source == SIZE_KV_HEADS && k + 1 < g->value[v].rank &&
+                              g->module->axis[g->value[v].axes[k + 1]].source == SIZE_MEMBERS;
+        const char *size = axis->source == SIZE_MEMBERS ? "heads" : size_name(axis->source);
+        if (!axis_is_counted(axis) && !of_heads) sizes = arena_printf(arena, "%sp->%s * ", sizes, size);
         if (axis_is_counted(axis)) elements *= axis->extent;
     }
     return arena_printf(arena,
                         "    if (%s) call->%s = (%s *)(void *)(partials + at);\n    at += partial_bytes(%s%lld);\n",
-                        wanted, g->value[v].name, real, heads, (long long)elements);
+                        wanted, g->value[v].name, real, sizes, (long long)elements);
 }
 
 /* A call runs one form: those of both may lie in one place. */
@@ -257,7 +259,7 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
-    const bool totals = e->p->parts && any_learned(e->c[0]->source);
+    const bool totals = e->p->parts && (any_learned(e->c[0]->source) || e->p->totals[0] || e->p->totals[1]);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     template_set_number(t, "TOTALS", totals);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);

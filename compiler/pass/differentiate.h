@@ -89,5 +89,7 @@ void reversal_save_rows(struct compilation *c);
 /* Has gradients that are sums over rows made from the sums of units of rows, by a program of its own, c->totals;
    `lane`: the sequence whose rows these are, where there are two (differentiate_total.c). */
 void reversal_split_totals(struct compilation *c, int lane);
+/* The same of gradients that heads with states of their own share (differentiate_heads.c). */
+void reversal_split_heads(struct compilation *c);
 
 #endif

@@ -143,11 +143,9 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
     }
-    const char *what = x->prefix && !x->last       ? "a sum over heads, each with a state of its own,"
-                       : x->outer && x->stream < 0 ? "a sum over heads or batches alone"
-                                                   : NULL;
-    if (what) {
-        diagnostics_error(c->diagnostics, (struct position){0, 0}, "%s is not compiled yet", what);
+    if (x->prefix && !x->last) {
+        diagnostics_error(c->diagnostics, (struct position){0, 0},
+                          "a sum over heads, each with a state of its own, is not compiled yet");
         return;
     }
     if (states) {

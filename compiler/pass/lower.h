@@ -73,6 +73,8 @@ int64_t lower_tiles_of_chunk(const struct lowering *x);
 /* The tile times the factor. */
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
 bool lower_has_stream(const struct lowering *x, const struct value *v);
+/* Whether v, a sum, sums over an axis of the loops around the one over the stream. */
+bool lower_sums_outer(const struct lowering *x, const struct value *v);
 struct stmt **lower_new_list(struct lowering *x);
 /* The number of a chunk in the graph, of what its place in the order of the loops is. */
 const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place);
@@ -80,7 +82,8 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
    those that see none, too. */
 void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
                        const struct expr **to);
-/* The loop over the tiles of the stream, in one over each axis around it that is summed over too. */
+/* The loop over the tiles of the stream, in one over each axis around it that is summed over too; without a stream the
+   innermost of these. */
 struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to);
 struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,
                              const struct expr *to, int64_t step);

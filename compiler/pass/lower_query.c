@@ -73,13 +73,14 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
 
 struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to)
 {
-    struct stmt **body;
+    struct stmt **body, *loop = NULL;
     for (int a = 0; a < x->m->axes; a++) {
         if (!(x->outer >> a & 1)) continue;
-        body = &lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
+        loop = lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
+        body = &loop->body;
         at = &body;
     }
-    return lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
+    return x->stream < 0 ? loop : lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
 }
 
 void lower_unit_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
@@ -172,7 +173,8 @@ struct stmt *lower_query_body(struct lowering *x)
     if (x->pairs)
         pair_loops(x, *inside);
     else if (*inside) {
-        struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream));
+        const struct expr *all = x->stream < 0 ? NULL : expr_leaf(x->m, EXPR_SIZE, x->stream);
+        struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);
         loop->where = region;
         loop->body = *inside;
     }

@@ -140,6 +140,15 @@ bool lower_has_stream(const struct lowering *x, const struct value *v)
     return false;
 }
 
+bool lower_sums_outer(const struct lowering *x, const struct value *v)
+{
+    bool sums = false;
+    for (int a = 0; a < x->m->axes; a++)
+        for (int k = 0; k < v->operands && (x->outer >> a & 1) && !value_has_axis(v, a); k++)
+            sums |= ref_uses_axis(&v->operand[k], a);
+    return sums;
+}
+
 struct stmt **lower_new_list(struct lowering *x)
 {
     return arena_alloc(x->m->arena, sizeof(struct stmt *));

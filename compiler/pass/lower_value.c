@@ -83,6 +83,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.rank = lower_tile_axes(x, v, s.axes);
     s.count = summed_axes(x, v, s.summed);
     for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
+    s.streamed |= x->stream < 0 && lower_sums_outer(x, v);
     s.of_unit = lower_of_units(x, v);
     s.of_pairs = own->of_pairs;
     if ((s.state || s.of_unit) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
@@ -90,8 +91,8 @@ static struct sum describe_sum(struct lowering *x, int number)
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
-    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer;
-    s.many_terms = s.of_unit || (s.streamed && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
+    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after; /* of queries there may be none */
+    s.many_terms = s.of_unit || (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
     s.begin = s.of_unit || s.of_pairs ? &x->open : &x->before;
     s.at = s.of_unit                                    ? &x->end
            : s.streamed || value_has_axis(v, x->stream) ? &x->inside

@@ -1,0 +1,133 @@
+/* Heads that share keys may each have a state of their own, as where their weights fall with the distance at rates of
+   their own. A gradient by keys or values that meets such states is the sum over these heads of one for each. It is cut
+   in two: a part of the program leaves the gradient of every head, HEADS_n, whose rows lie along the lanes; c->totals
+   adds these up. */
+#include "differentiate.h"
+
+struct heads {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    int axis;     /* of the heads that are summed over */
+    bool *sums;   /* by value: whether it comes from a sum over them */
+    int *of_head; /* by value: 1 + the value that is the same of one head; 0: it is not made yet */
+    bool failed;  /* it is no sum over them */
+};
+
+static bool sums_over(const struct value *v, int axis)
+{
+    bool used = false;
+    for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], axis);
+    return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
+}
+
+/* The axis of the heads that a state has which v is computed from; -1: there is none. */
+static int heads_of_states(const struct heads *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    bool chunks = false;
+    int heads = -1;
+    for (int a = 0; a < v->rank; a++) {
+        chunks |= axis_is_chunks(&x->m->axis[v->axes[a]]);
+        if (x->m->axis[v->axes[a]].source == SIZE_MEMBERS) heads = v->axes[a];
+    }
+    if (!chunks || v->op == GRAPH_MAP) heads = -1;
+    for (int k = 0; k < v->operands && heads < 0; k++) heads = heads_of_states(x, v->operand[k].of);
+    return heads;
+}
+
+/* The axis is before those that come after it in the module, and before constant ones. */
+static void add_axis(const struct heads *x, struct value *v)
+{
+    int at = 0;
+    while (at < v->rank && v->axes[at] < x->axis && x->m->axis[v->axes[at]].source != SIZE_CONSTANT) at++;
+    for (int k = v->rank++; k > at; k--) v->axes[k] = v->axes[k - 1];
+    v->axes[at] = x->axis;
+}
+
+/* Whether a map is 0 where all of its operands that come from sums over the heads are: it takes their sum apart. */
+static bool is_linear(const struct heads *x, const struct value *v)
+{
+    const struct expr *e = v->expr;
+    for (int k = 0; k < v->operands; k++)
+        if (x->sums[v->operand[k].of]) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, 0));
+    return expr_is_real(e, 0);
+}
+
+static int append(struct graph *g, struct value v)
+{
+    graph_insert(g, g->values, v);
+    return g->values - 1;
+}
+
+static int of_one_head(struct heads *x, int number)
+{
+    if (!x->sums[number] || x->failed) return number;
+    if (x->of_head[number]) return x->of_head[number] - 1;
+    struct value v = x->g->value[number];
+    x->failed |= v.rank == MAX_RANK || (v.op == GRAPH_MAP && !is_linear(x, &v)) ||
+                 (v.op == GRAPH_REDUCE && (v.fold != FOLD_SUM || v.init != 0));
+    if (x->failed) return number;
+    add_axis(x, &v);
+    for (int k = 0; k < v.operands; k++) {
+        struct ref *r = &v.operand[k];
+        const int of = of_one_head(x, r->of);
+        if (of == r->of) continue;
+        const struct value old = x->g->value[r->of];
+        struct ref made = graph_ref(x->g, of, NULL);
+        for (int a = 0; a < made.rank; a++)
+            for (int s = 0; s < old.rank; s++)
+                if (old.axes[s] == x->g->value[of].axes[a]) made.sub[a] = r->sub[s];
+        *r = made;
+    }
+    x->of_head[number] = append(x->g, v) + 1;
+    return x->of_head[number] - 1;
+}
+
+/* A copy whose constant axis is before its sequence. */
+static int lanes_last(struct heads *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    int axes[MAX_RANK], rank = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (int k = 0; k < v->rank; k++) {
+            const struct axis *axis = &x->m->axis[v->axes[k]];
+            const int place = axis_is_sequence(axis) ? 2 : axis->source == SIZE_CONSTANT ? 1 : 0;
+            if (place == pass) axes[rank++] = v->axes[k];
+        }
+    const struct ref r = graph_ref(x->g, number, NULL);
+    return graph_map(x->g, rank, axes, 1, &r, expr_leaf(x->m, EXPR_OPERAND, 0));
+}
+
+void reversal_split_heads(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    int parts = 0;
+    for (int o = 0; o < g->outputs; o++) {
+        struct heads heads = {.c = c, .g = g, .m = g->module}, *x = &heads;
+        const int number = g->output[o].value, values = g->values;
+        x->axis = heads_of_states(x, number);
+        if (x->axis < 0 || value_has_axis(&g->value[number], x->axis)) continue;
+        x->sums = arena_alloc(x->m->arena, (size_t)values * sizeof *x->sums);
+        x->of_head = arena_alloc(x->m->arena, (size_t)values * sizeof *x->of_head);
+        for (int v = 0; v < values; v++) {
+            const struct value *value = &g->value[v];
+            x->sums[v] = sums_over(value, x->axis);
+            for (int k = 0; k < value->operands && !value_has_axis(value, x->axis); k++)
+                x->sums[v] |= x->sums[value->operand[k].of];
+        }
+        const int of_head = of_one_head(x, number);
+        if (x->failed) continue; /* lowering says that it cannot be compiled */
+        const int left = lanes_last(x, of_head);
+        const struct value whole = g->value[number], *const part = &g->value[left];
+        if (!c->totals) c->totals = graph_new(x->m);
+        const char *name = arena_printf(x->m->arena, c->linear ? "linear_heads_%d" : "heads_%d", parts++);
+        const int given = graph_input(c->totals, name, part->rank, part->axes);
+        const struct ref r = graph_ref(c->totals, given, NULL);
+        graph_output(c->totals, g->output[o].name,
+                     graph_reduce(c->totals, FOLD_SUM, 0, whole.rank, whole.axes, r, NULL));
+        g->output[o].name = name;
+        g->output[o].value = left;
+    }
+    graph_sweep(g);
+}
