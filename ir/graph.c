@@ -238,8 +238,8 @@ void graph_sweep(struct graph *g)
 
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
-    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->rank != b->rank ||
-        a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
+    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->sums != b->sums ||
+        a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
         memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
         a->keep != b->keep || a->data != b->data)
         return false;

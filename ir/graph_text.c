@@ -40,6 +40,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     if (v->name) text_add(out, "%s ", v->name);
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
     if (v->integers) text_add(out, "%s ", dtype_name(DTYPE_I32));
+    if (v->sums) text_add(out, "sums ");
     if (v->op == GRAPH_REDUCE) {
         text_add(out, "%s ", v->fold == FOLD_MAX ? "max" : "sum");
         real_print(v->init, false, out);
@@ -127,6 +128,7 @@ static void read_value(struct reader *r, struct graph *g)
                            : NULL;
     enum origin origin = made == GRAPH_PARAM ? read_origin(r) : ORIGIN_LEARNED;
     bool integers = made == GRAPH_PARAM && origin == ORIGIN_LEARNED && reader_take(r, dtype_name(DTYPE_I32));
+    bool sums = made == GRAPH_INPUT && reader_take(r, "sums");
     enum fold fold = FOLD_SUM;
     double init = 0;
     if (made == GRAPH_REDUCE) {
@@ -139,7 +141,10 @@ static void read_value(struct reader *r, struct graph *g)
     reader_axes(r, &rank, axes);
     if (r->failed) return;
     switch (made) {
-    case GRAPH_INPUT: graph_input(g, name, rank, axes); return;
+    case GRAPH_INPUT:
+        number = graph_input(g, name, rank, axes);
+        g->value[number].sums = sums;
+        return;
     case GRAPH_PARAM:
         number = graph_random(g, name, origin, rank, axes);
         g->value[number].integers = integers;

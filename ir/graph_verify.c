@@ -53,6 +53,8 @@ static const char *named_check(const struct graph *g, int number)
     if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank != 2 ||
                         m->axis[v->axes[0]].source != SIZE_BATCH || m->axis[v->axes[1]].source != SIZE_N_K))
         return "integers are a parameter over the batches and the keys";
+    if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
+        return "sums are an input whose last axis is constant";
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features have two axes";
     return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
 }

@@ -321,6 +321,7 @@ struct value {
     const char *name;   /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
     enum origin origin; /* PARAM */
     bool integers;      /* PARAM: int32 over batches and keys, for EXPR_ID alone to read */
+    bool sums;          /* INPUT: what another program of the same call has summed, not an array of the caller's */
     int rank;
     int axes[MAX_RANK]; /* in order of storage */
     int operands;
@@ -433,6 +434,8 @@ struct array {
     int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
     bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products
                     of pairs take them */
+    bool sums;   /* INPUT, OUTPUT: not an array of the caller's, but sums that one program of a call leaves for another,
+                    in the workspace, in the type that sums are made in, with rows of whole vectors */
     bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too:
                     every chunk has a slot */
     int64_t
@@ -477,8 +480,11 @@ struct stmt {
                                 all. DOT: below */
     int64_t step;
     bool parallel;
-    bool window; /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same
-                    axis, from LO to HI */
+    bool ordered; /* parallel, but what its iterations add to sums that are not of their own range alone they add in
+                     the order of the iterations, each of them from the first position of the loops inside of it to the
+                     last */
+    bool window;  /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same
+                     axis, from LO to HI */
     /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each
        seeing those before it. DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum
        (FOLD_SET). `to` is [row axis, lane axis]; `row` lacks the lane axis, `lane` has it last and lacks the row axis;

@@ -73,7 +73,8 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
     if (s->window)
         text_add(out, " window");
     else
-        text_add(out, " step %lld%s", (long long)s->step, s->parallel ? " parallel" : "");
+        text_add(out, " step %lld%s%s", (long long)s->step, s->parallel ? " parallel" : "",
+                 s->ordered ? " ordered" : "");
     if (s->period) {
         text_add(out, " period %lld run %lld phase ", (long long)s->period, (long long)s->run);
         print_expr(l, s, s->phase, out);
@@ -203,6 +204,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
         axes_print(l->module, a->rank, a->axes, out);
+    if (a->sums) text_add(out, " sums");
     if (a->kind == ARRAY_TABLE) {
         text_add(out, " ");
         table_print(l->module, a->rank, a->axes, a->data, out);
@@ -274,6 +276,7 @@ static void read_array(struct reader *r, struct loops *l)
         read_tile_axes(r, &a);
     else
         reader_axes(r, &a.rank, a.axes);
+    a.sums = (a.kind == ARRAY_INPUT || a.kind == ARRAY_OUTPUT) && reader_take(r, "sums");
     if (a.kind == ARRAY_TABLE) a.data = reader_table(r, a.rank, a.axes);
     if (!r->failed) loops_array(l, a);
 }
@@ -293,6 +296,7 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
         reader_expect(r, "step");
         s->step = reader_int(r, 1);
         s->parallel = reader_take(r, "parallel");
+        s->ordered = reader_take(r, "ordered");
     }
     if (reader_take(r, "period")) {
         s->period = reader_int(r, 1);

@@ -15,7 +15,8 @@ struct scope {
     const struct loops *loops;
     struct module *module;
     int64_t step[MAX_AXES];
-    bool window[MAX_AXES]; /* that FOR leaves its range to another inside of it */
+    bool window[MAX_AXES];                      /* that FOR leaves its range to another inside of it */
+    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* that FOR is */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -67,6 +68,9 @@ static const char *array_check(const struct scope *c, int number)
                 m->axis[a->axes[1]].source != SIZE_N_K))
         return "integers are a parameter over the batches and the keys";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
+    if (a->sums &&
+        (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))
+        return "sums have the type that sums are made in, and a constant last axis";
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT)
             return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
@@ -122,6 +126,11 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
+    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* chunks and units have rows of their own */
+        if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
+            !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
+            return complaint(c, "threads at work on different '%s' assign the same elements of %%%s",
+                             c->module->axis[x].name, a->name);
     return a->kind == ARRAY_TILE || a->kind == ARRAY_OUTPUT
                ? NULL
                : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
@@ -164,6 +173,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     if (s->window && (inner || !axis_is_chunks(&c->module->axis[s->axis])))
         return "windows are of chunks, and have no windows";
     if (s->step < 1) return "its step is not positive";
+    if (s->ordered && (!s->parallel || s->period || !axis_is_sequence(&c->module->axis[s->axis])))
+        return "only a parallel for over a sequence without a period is ordered";
     const struct allowed bounds = {.ranges = true}, region = {.ranges = true, .index = UINT32_MAX};
     const struct expr *bound[2] = {s->from, s->to};
     for (int k = 0; k < 2; k++) {
@@ -414,6 +425,8 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
         if (s->op == LOOPS_FOR) {
             inner.step[s->axis] = s->step;
             inner.window[s->axis] = s->window;
+            inner.parallel[s->axis] = s->parallel;
+            inner.ordered[s->axis] = s->ordered;
         }
         wrong = check_body(&inner, s->body);
         if (wrong) return wrong;

@@ -81,11 +81,19 @@ struct row_units units_of_rows(struct module *m, uint32_t axes, int lane, int un
     return (struct row_units){before, length};
 }
 
+/* Whether output b is a sum over the lanes of output a for every point of its stream, which its loops make as well. */
+static bool sums_across(const struct graph *g, int b, const struct roles *a, const struct roles *of)
+{
+    return g->value[g->output[b].value].op == GRAPH_CONTRACT && a->stream >= 0 && of->stream == a->lane &&
+           of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
+}
+
 /* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles x, y;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
+    if (sums_across(g, b, &x, &y)) return true;
     return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&
            (x.unit == y.unit || x.unit < 0 || y.unit < 0);
 }

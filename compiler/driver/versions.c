@@ -100,6 +100,7 @@ static void compile_backward(struct maker *x, const struct target *target, bool 
     part[2] = first;
     int parts = 3;
     for (int group = 2; group <= first->groups; group++) add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
+    if (first->from_sums) add_part(x, first, PROGRAM_FROM_SUMS, 1, part, &parts);
     for (int group = 1, groups = 1; first->totals && group <= groups && x->good; group++) {
         const struct compilation *c = add_part(x, first, PROGRAM_TOTALS, group, part, &parts);
         if (c) groups = c->groups;

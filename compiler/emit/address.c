@@ -38,6 +38,12 @@ bool emit_has_members(const struct emitter *x, const struct array *a)
     return members;
 }
 
+int64_t emit_row_of_sums(const struct module *m, const struct array *a)
+{
+    const int64_t line = 64 / dtype_bytes(a->dtype), row = m->axis[a->axes[a->rank - 1]].extent;
+    return (row + line - 1) / line * line;
+}
+
 /* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the
    same between neighbours in the axis' current range. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
@@ -48,6 +54,8 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         if (ref_axis(r, k) != axis) continue;
         if (k == a->rank - 1) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
+        if (a->sums && axis_is_sequence(&x->m->axis[a->axes[k]]))
+            return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
         if (array_of_elements(x->l, a) || array_of_rows(x->l, a)) {
             const bool members = emit_has_members(x, a);
             if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", a->name);

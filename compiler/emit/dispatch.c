@@ -28,6 +28,13 @@ bool emit_any_in_phases(const struct compilation *const *c, int compilations)
     return false;
 }
 
+bool emit_any_in_order(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (emit_in_order(c[k]->loops)) return true;
+    return false;
+}
+
 bool emit_any_apart(const struct compilation *const *c, int compilations)
 {
     for (int k = 0; k < compilations; k++)
@@ -88,6 +95,7 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
                      emit_tasks_over(l, SIZE_MEMBERS)    ? 2
                      : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
                                                          : 0);
+        if (emit_in_order(l)) text_add(out, ", .in_order = 1");
         if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
         if (emit_in_phases(l))
             text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,

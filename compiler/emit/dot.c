@@ -5,11 +5,18 @@
 
 #include <string.h>
 
+/* The lanes of a product, with those that pad them. */
+static int64_t lanes_of(const struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    if (a->kind == ARRAY_TILE) return a->extent[a->rank - 1];
+    return (x->m->axis[a->axes[a->rank - 1]].extent + x->lanes - 1) / x->lanes * x->lanes;
+}
+
 /* How many of the register block's vectors fit the lanes of the tile evenly. */
 static int block_vectors(const struct emitter *x, const struct ref *to)
 {
-    const struct array *a = &x->l->array[to->of];
-    int64_t vectors = a->extent[a->rank - 1] / x->lanes;
+    const int64_t vectors = lanes_of(x, to) / x->lanes;
     int v = x->vectors;
     while (vectors % v) v--;
     return v;
@@ -146,6 +153,57 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
+/* The same where the values have the lanes, and pairs are rows of weights. */
+static void emit_across_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *weights = &x->l->array[row->of];
+    struct arena *arena = x->m->arena;
+    const char *steps = emit_range(x, s->axis), *value_row = emit_step(x, lane, s->axis);
+    const char *columns = emit_size(x->m, s->axes[1]), *i = x->m->axis[s->axes[0]].name;
+    const int64_t most = weights->extent[weights->rank - 1];
+    if (most > x->region_keys) x->region_keys = most;
+    emit_line(
+        x, "if (__builtin_expect(%s!finite_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what sees them */",
+        s->when ? arena_printf(arena, "(%s) && ", emit_integer(x, s->when)) : "", x->suffix, emit_corner(x, s, lane),
+        value_row, steps, columns);
+    x->indent += 4;
+    emit_call(x, "dot_finite_lanes", argument, arguments);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
+    x->indent += 4;
+    emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(most / x->lanes));
+    emit_region(x, s->where, s->axis, "seen");
+    emit_line(x, "add_seen_lanes_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
+              emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
+              emit_step(x, row, s->axes[0]), emit_corner(x, s, lane), value_row, steps);
+    x->indent -= 4;
+    emit_line(x, "}");
+    x->indent -= 4;
+    emit_line(x, "} else");
+    x->indent += 4;
+    emit_call(x, "dot", argument, arguments);
+    x->indent -= 4;
+}
+
+/* How far a task has come when it has added to sums over its lanes: the rows of the members before, and of its own. */
+static const char *position_of(struct emitter *x, const struct stmt *s)
+{
+    const struct array *a = &x->l->array[s->assign[0].to.of];
+    const char *end = arena_printf(x->m->arena, "%s1", x->m->axis[s->axes[0]].name);
+    for (int k = 0; k < a->rank; k++)
+        if (x->m->axis[a->axes[k]].source == SIZE_MEMBERS && !x->task_axis[a->axes[k]])
+            end = arena_printf(x->m->arena, "%s * %s + %s", x->m->axis[a->axes[k]].name, emit_size(x->m, s->axes[0]),
+                               end);
+    return end;
+}
+
+static bool is_last_across(const struct emitter *x, const struct stmt *s)
+{
+    for (const struct stmt *after = s->next; after; after = after->next)
+        if (after->assigns && x->l->array[after->assign[0].to.of].sums) return false;
+    return true;
+}
+
 void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -159,13 +217,13 @@ void emit_dot(struct emitter *x, const struct stmt *s)
               : add  ? "+="
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
-    const struct array *a = &x->l->array[to->of];
+    const bool across = x->l->array[to->of].sums;
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
     const struct argument argument[] = {
         {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
-        {"lanes", size, arena_printf(arena, "%lld", (long long)a->extent[a->rank - 1])},
+        {"lanes", size, arena_printf(arena, "%lld", (long long)lanes_of(x, to))},
         {"rows", size, emit_range(x, s->axes[0])},
         {"odd", size,
          x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]]
@@ -187,8 +245,16 @@ void emit_dot(struct emitter *x, const struct stmt *s)
          s->assign[0].compensation ? emit_name(arena, x->l->array[s->assign[0].compensation - 1].name) : "NULL"},
     };
     const int arguments = (int)(sizeof argument / sizeof *argument);
-    if (!s->where)
+    const char *position = NULL;
+    if (across) {
+        position = position_of(x, s);
+        emit_line(x, "await_turn(call, task, %s);", position);
+    }
+    if (across && s->where)
+        emit_across_region(x, s, argument, arguments);
+    else if (!s->where)
         emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     else
         emit_over_region(x, s, argument, arguments);
+    if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);
 }

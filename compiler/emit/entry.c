@@ -235,6 +235,52 @@ static const char *with_word(struct arena *arena, const char *condition, const c
     return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
 }
 
+/* The part of backward whose tiles add up sums in their order, or NULL. */
+static const struct compilation *ordered_part(const struct emitted_file *e)
+{
+    for (int k = 0; k < e->p->backwards; k++)
+        if (e->p->backward[k].c && emit_in_order(e->p->backward[k].c->loops)) return e->p->backward[k].c;
+    return NULL;
+}
+
+/* The sums of that part: the elements of a row, of all of them; as members; as statements that point these at their
+   arrays. */
+struct sums {
+    int64_t row;
+    const char *members, *values;
+};
+
+static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
+{
+    const struct compilation *c = ordered_part(e);
+    struct sums s = {0, "", ""};
+    for (int a = 0; c && a < c->loops->arrays; a++) {
+        const struct array *array = &c->loops->array[a];
+        if (!array->sums) continue;
+        const long long row = (long long)emit_row_of_sums(c->loops->module, array);
+        const char *name = emit_name(arena, array->name), *real = emit_real(e->p->spec->dtype);
+        s.members = arena_printf(arena, "%s\n    %s *%s; /* [B,H,n_q,%lld], or NULL */", s.members, real, name, row);
+        s.values = arena_printf(arena,
+                                "%s%s    call->%s = (%s *)(void *)(sums + (size_t)(call->p.batch * call->p.heads * "
+                                "call->p.n_q) * %lld * sizeof(%s));",
+                                s.values, *s.values ? "\n" : "", name, real, (long long)s.row, real);
+        s.row += row;
+    }
+    return s;
+}
+
+/* Whether an output of such a program is wanted. */
+static const char *wanted(const struct emitted_file *e, struct arena *arena, enum program_kind program)
+{
+    const char *when = "";
+    for (int k = 0; k < e->p->backwards; k++) {
+        const struct compilation *c = e->p->backward[k].c;
+        for (int o = 0; c && c->program == program && o < c->graph->outputs; o++)
+            when = with_word(arena, when, arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
+    }
+    return when;
+}
+
 /* The calls of the parts of backward: of the gradients, if one of them is wanted. */
 static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 {
@@ -246,7 +292,8 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
             if (e->p->backward[k].part != part || !c) continue;
             if (c->program == PROGRAM_SAVED) when = "!kept";
             if (c->program == PROGRAM_ROW_SUMS) when = "1";
-            const bool gradients = c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_TOTALS;
+            const bool gradients = c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_FROM_SUMS ||
+                                   c->program == PROGRAM_TOTALS;
             for (int o = 0; o < c->graph->outputs && gradients; o++)
                 when = with_word(arena, when,
                                  arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
@@ -263,8 +310,11 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     template_set_number(t, "TOTALS", totals);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
+    const struct sums sums = sums_of(e, t->arena);
     template_set(t, "ROW_MEMBERS",
-                 arena_printf(t->arena, "%s%s", row_members(e, t->arena), totals ? total_members(e, t->arena) : ""));
+                 arena_printf(t->arena, "%s%s%s", row_members(e, t->arena), totals ? total_members(e, t->arena) : "",
+                              sums.members));
+    template_set_number(t, "IN_ORDER", sums.row > 0);
     if (totals) {
         template_set(t, "TOTAL_VALUES", total_values(e->c[0]->source, t->arena));
         template_set(t, "PARTIAL_VALUES", partial_values(e, t->arena));
@@ -277,6 +327,9 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     template_set(t, "SAVED_VALUES", row_values(e, t->arena, "saved", e->p->saved, "saved"));
     template_set(t, "ROW_SUM_VALUES", row_values(e, t->arena, "row", e->p->row_sums, "rows"));
     template_set(t, "PART_CALLS", part_calls(e, t->arena));
+    template_set_number(t, "ROW_OF_SUMS", sums.row);
+    template_set(t, "SUMS_VALUES", sums.values);
+    template_set(t, "SUMS_WANTED", wanted(e, t->arena, PROGRAM_FROM_SUMS));
     template_set(t, "REAL", emit_real(e->p->spec->dtype));
 }
 

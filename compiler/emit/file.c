@@ -101,7 +101,12 @@ static void includes(const struct emitted_file *e, struct text *out)
     text_add(
         out,
         "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
-        emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
+        arena_printf(e->c[0]->graph->module->arena, "%s%s",
+                     emit_any_in_order(e->c, e->compilations)
+                         ? "#include <string.h>\n#ifdef __unix__\n#include <sched.h>\n#endif\n"
+                         : "",
+                     emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
+                                                            : ""));
 }
 
 /* `used`: by some target's code wherever this is compiled. */

@@ -76,6 +76,8 @@ int64_t emit_units_of(const struct loops *l);
 bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* Whether the tiles are of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
+/* Whether what tasks of one head add up has to be added in their order. */
+bool emit_in_order(const struct loops *l);
 /* How far apart neighbours in a task's tile of queries are. */
 int64_t emit_tasks_apart(const struct loops *l);
 /* Whether it is written only where the caller wants it: its pointer may be NULL. The condition as C under which a
@@ -125,6 +127,8 @@ const char *emit_address(struct emitter *x, const struct ref *r);
 /* The element itself: "q[(i0 + i) * q_row + d]". */
 const char *emit_element(struct emitter *x, const struct ref *r);
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
+/* From a row of sums that programs leave for one another to the next, in elements: whole vectors of every target. */
+int64_t emit_row_of_sums(const struct module *m, const struct array *a);
 /* Whether neighbours in the current range of an axis are apart: then its elements are counted, and name_count is how
    many there are. */
 bool emit_apart(const struct emitter *x, int axis);
@@ -153,6 +157,7 @@ bool emit_by_length(const struct version *v, int versions);
 /* Whether some products need the processor's own instructions. */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
+bool emit_any_in_order(const struct compilation *const *c, int compilations);
 /* How many compilations from the first on are for its target. */
 int emit_same_target(const struct compilation *const *c, int compilations);
 /* Compiled and run on every machine. */

@@ -91,8 +91,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             break;
         }
         case LOOPS_IF:
-            emit_line(x, "if (%s) { /* the tile is not wholly inside the mask */",
-                      s->where ? emit_integer(x, s->where) : emit_outside(x, s));
+            emit_line(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
+                      s->body && s->body->op == LOOPS_FOR ? "" : " /* the tile is not wholly inside the mask */");
             open_block(x);
             emit_statements(x, s->body);
             close_block(x);

@@ -48,6 +48,9 @@ static const char *base_of_rows(struct emitter *x, const struct array *a, const 
     const bool members = emit_has_members(x, a), rows = array_of_rows(x->l, a), b = task_fixes(x, SIZE_BATCH),
                g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
     const char *head = !members ? "g" : m ? "(g * members + m)" : "g * members", *made = "";
+    if (a->sums)
+        return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q * %lld", name, head,
+                            (long long)emit_row_of_sums(x->m, a));
     if (rows && b && g) return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q", name, head);
     if (rows) {
         if (b) made = arena_printf(arena, " + b * call->p.heads * call->p.n_q");
@@ -117,7 +120,10 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         else if (has_word(body, batch))
             text_add(out, "    const int64_t %s = call->p.%s.batch;\n", batch, c);
         const char *head = arena_printf(x->m->arena, "%s_head", c);
-        if (has_word(body, head) && array_of_rows(x->l, array))
+        if (has_word(body, head) && array->sums)
+            text_add(out, "    const int64_t %s = call->p.n_q * %lld;\n", head,
+                     (long long)emit_row_of_sums(x->m, array));
+        else if (has_word(body, head) && array_of_rows(x->l, array))
             text_add(out, "    const int64_t %s = call->p.n_q;\n", head);
         else if (has_word(body, head))
             text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
@@ -143,7 +149,7 @@ static struct chain chain_of(const struct stmt *s)
 }
 
 /* The axes of the chain's loops, decoded from the number `iteration`, those that `users` have a word of. The last tiles
-   come first: they may have the most keys. */
+   come first, for they may have the most keys, unless their order matters. */
 static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
                    struct text *out)
 {
@@ -164,6 +170,12 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
                      axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1,
                      period);
             text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
+            size = "tiles";
+        } else if (loop->ordered) {
+            text_add(out,
+                     "    const int64_t tiles = (%s + %lld) / %lld, %s0 = %s %% tiles * %lld, %s1 = min(%s0 + %lld, "
+                     "%s);\n",
+                     size, step - 1, step, axis, rest, step, axis, axis, step, size);
             size = "tiles";
         } else if (step > 1 && emit_tiled(x, loop->axis)) {
             text_add(out,
@@ -208,7 +220,8 @@ const char *emit_form(const struct compilation *c)
     const char *name = c->linear ? "linear_" : "";
     if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
     if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
-    if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS) return c->linear ? "linear" : "rows";
+    if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS && c->program != PROGRAM_FROM_SUMS)
+        return c->linear ? "linear" : "rows";
     for (int o = 0; o < c->graph->outputs; o++)
         name = arena_printf(c->graph->module->arena, "%s%s%s", name, o ? "_" : "",
                             emit_name(c->graph->module->arena, c->graph->output[o].name));
@@ -437,6 +450,12 @@ bool emit_tasks_over(const struct loops *l, enum size_source source)
     for (int k = 0; k < heads.loops; k++)
         if (l->module->axis[heads.loop[k]->axis].source == source) return true;
     return false;
+}
+
+bool emit_in_order(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    return heads.loops && heads.loop[heads.loops - 1]->ordered;
 }
 
 void emit_tasks(struct emitter *x, struct text *out)

@@ -103,7 +103,9 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
-    static const char *const names[] = {"bits", "bit", "finite", "add_seen", "block", "parts", "dot", "dot_finite"};
+    template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
+    static const char *const names[] = {"bits",  "bit",   "finite", "add_seen",   "add_seen_lanes",
+                                        "block", "parts", "dot",    "dot_finite", "dot_finite_lanes"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

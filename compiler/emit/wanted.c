@@ -9,8 +9,9 @@
 bool emit_is_wanted(const struct emitter *x, const struct array *a)
 {
     const enum program_kind program = x->c->program;
-    return a->kind == ARRAY_OUTPUT && (program == PROGRAM_GRADIENTS || program == PROGRAM_TOTALS ||
-                                       (program == PROGRAM_SAVING && array_of_rows(x->l, a)));
+    return a->kind == ARRAY_OUTPUT &&
+           (program == PROGRAM_GRADIENTS || program == PROGRAM_FROM_SUMS || program == PROGRAM_TOTALS ||
+            (program == PROGRAM_SAVING && array_of_rows(x->l, a)));
 }
 
 /* What a statement's results go into, as bytes by array. */
@@ -98,7 +99,8 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
 {
     const char *condition = "";
     bool every = true;
-    if (x->c->program != PROGRAM_GRADIENTS && x->c->program != PROGRAM_TOTALS && x->c->program != PROGRAM_SAVING)
+    if (x->c->program != PROGRAM_GRADIENTS && x->c->program != PROGRAM_FROM_SUMS && x->c->program != PROGRAM_TOTALS &&
+        x->c->program != PROGRAM_SAVING)
         return NULL;
     if (!x->served) find_served(x);
     const struct served *served = served_by(x, s);

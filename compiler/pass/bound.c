@@ -32,14 +32,15 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
 }
 
 /* Puts every statement that does nothing inside the region under the condition that the tile is not wholly inside;
-   products over the region ask no more often. */
+   products over the region ask no more often, but for those that sum over another axis than the condition's, where that
+   is ranges. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
 {
     for (; *at; at = &(*at)->next) {
         struct stmt *s = *at;
-        if (s->op == LOOPS_DOT && s->where == region && s->axis == condition->axis) {
+        if (s->op == LOOPS_DOT && s->where == region) {
             s->when = condition->where;
-            s->ranges = condition->ranges;
+            s->ranges = s->axis == condition->axis ? condition->ranges : 0;
             s->range = condition->range;
         }
         if (s->op != LOOPS_MAP || s->assigns != 1) continue;

@@ -78,6 +78,11 @@ static void take_group(struct compilation *c)
     struct graph *g = c->graph;
     int of[MAX_OUTPUTS], kept = 0;
     c->groups = output_groups(g, of);
+    if (c->program != PROGRAM_TOTALS && !c->linear) c->groups = reversal_join_groups(c, of, c->groups);
+    if (c->program == PROGRAM_FROM_SUMS) {
+        c->graph = c->from_sums;
+        return;
+    }
     for (int o = 0; o < g->outputs && c->group; o++)
         if (of[o] == c->group) g->output[kept++] = g->output[o];
     if (c->group) g->outputs = kept;
@@ -111,7 +116,7 @@ void pass_differentiate(struct compilation *c)
     if (c->program == PROGRAM_ALONE) return;
     pass_simplify(c); /* so that what is saved is not saved twice */
     reversal_save_rows(c);
-    if (c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_TOTALS) {
+    if (c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_TOTALS || c->program == PROGRAM_FROM_SUMS) {
         int lane = -1;
         for (int k = 0; k < out.rank; k++)
             if (axis_is_sequence(&x->m->axis[out.axes[k]])) lane = out.axes[k];

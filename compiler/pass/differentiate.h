@@ -91,5 +91,9 @@ void reversal_save_rows(struct compilation *c);
 void reversal_split_totals(struct compilation *c, int lane);
 /* The same of gradients that heads with states of their own share (differentiate_heads.c). */
 void reversal_split_heads(struct compilation *c);
+/* Lets a group of gradients join another one's loops, where that is possible (differentiate_sweep.c): its outputs
+   become sums in the group of those, and c->from_sums the program that goes on from there. By output `of` is its group;
+   returns how many there are then. */
+int reversal_join_groups(struct compilation *c, int *of, int groups);
 
 #endif

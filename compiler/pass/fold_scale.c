@@ -51,14 +51,14 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether every run-time axis of the value is one of an output's: it is not computed anew for every key. */
+/* Whether every run-time axis of the value is one of the first output's, whose loops those of the others are: it is not
+   computed anew for every key. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
-    for (int k = 0; k < v->rank; k++) {
-        bool shared = g->module->axis[v->axes[k]].source == SIZE_CONSTANT;
-        for (int o = 0; o < g->outputs; o++) shared |= value_has_axis(&g->value[g->output[o].value], v->axes[k]);
-        if (!shared) return false;
-    }
+    for (int k = 0; k < v->rank; k++)
+        if (g->module->axis[v->axes[k]].source != SIZE_CONSTANT &&
+            !value_has_axis(&g->value[g->output[0].value], v->axes[k]))
+            return false;
     return true;
 }
 

@@ -79,6 +79,10 @@ static bool classify(struct lowering *x)
         const struct value *value = &g->value[v];
         struct lowered_value *own = &x->lowered[v];
         find_direction(x, value);
+        if (lower_sums_across(x, value)) {
+            own->stage = ACROSS;
+            continue;
+        }
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
              streams = value_has_axis(value, x->stream) || has_outer(x, value);
         for (int k = 0; k < value->operands && sums && x->lane >= 0 && !lower_of_units(x, value); k++)

@@ -4,7 +4,8 @@
 
 #include "../schedule/schedule.h"
 
-enum stage { BEFORE, INSIDE, AFTER, STATE };
+/* ACROSS: a sum over the lanes that the loop over the stream adds to. */
+enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
 
 /* What becomes of one value of the graph. Numbers are those of arrays. */
 struct lowered_value {
@@ -65,6 +66,16 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
 /* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
 int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at);
+
+/* Masked elements of the operand's tile become what the fold ignores, unless what it is computed from already makes
+   them so. */
+void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral);
+
+/* Whether an output is a sum over the lanes for every point of the stream; the arrays of those, set to 0 by the first
+   tile of the lanes; and the product that adds to one (lower_sweep.c). */
+bool lower_sums_across(const struct lowering *x, const struct value *v);
+void lower_begin_across(struct lowering *x);
+void lower_across(struct lowering *x, int number);
 
 /* Keys of a chunk come in tiles; plain sums of FEW_TILES of them lose nothing. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };

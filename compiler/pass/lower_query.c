@@ -65,6 +65,7 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
         if (axis == x->lane && x->prefix) lower_chunk_range(x, axis, x->last, &from, &to);
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
         loop->parallel = parallel;
+        for (int v = 0; v < x->g->values && axis == x->lane; v++) loop->ordered |= x->lowered[v].stage == ACROSS;
         if (first == *at) *at = inner; /* after the outermost */
         inner = &loop->body;
     }
@@ -123,7 +124,7 @@ static void copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
     for (int o = 0; o < x->g->outputs; o++) {
         const int v = x->g->output[o].value;
         const struct value *out = &x->g->value[v];
-        if (lower_of_units(x, out) != of_units) continue;
+        if (lower_of_units(x, out) != of_units || x->lowered[v].stage == ACROSS) continue;
         struct stmt *copy = lower_append(x, at, LOOPS_COPY);
         struct array a = {
             .kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
@@ -167,6 +168,7 @@ struct stmt *lower_query_body(struct lowering *x)
     x->end = after;
     x->open = x->opened = lower_new_list(x);
     x->close = x->closed = lower_new_list(x);
+    lower_begin_across(x);
     const struct expr *region = lower_values(x, AFTER);
     copy_outputs(x, false, x->pairs ? &x->close : &x->end);
     copy_outputs(x, true, &x->close);

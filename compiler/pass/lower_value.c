@@ -22,8 +22,7 @@ static int summed_axes(const struct lowering *x, const struct value *v, int *axe
     return rank;
 }
 
-/* Masked elements of the tile become what the fold ignores, unless what it is computed from already makes them so. */
-static void apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
+void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
 {
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
@@ -162,7 +161,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     const int to = sum->own->array;
     const bool adds = sum->of_unit || sum->of_pairs || (sum->streamed && !sum->one_tile);
     if (adds) lower_set_constant(x, sum->begin, to, 0);
-    if (sum->streamed) apply_region(x, v, 1 - rows, 0);
+    if (sum->streamed) lower_apply_region(x, v, 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
     const bool by_rows = sum->state &&
                          sum->rescale >=
@@ -240,7 +239,7 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
     lower_set_constant(x, sum->streamed || sum->of_unit || sum->of_pairs ? sum->begin : sum->at, to,
                        v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
-    for (int k = 0; k < v->operands && sum->streamed; k++) apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
+    for (int k = 0; k < v->operands && sum->streamed; k++) lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
     const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, sum->begin);
     if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
     fold_terms(x, sum, compensation);
@@ -268,7 +267,8 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
                       .offset = -1,
                       .data = v->data};
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
-    if (kind == ARRAY_INPUT && array_of_elements(x->l, &a)) a.dtype = x->m->dtype;
+    a.sums = v->sums;
+    if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = DTYPE_I32;
     for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */
@@ -312,7 +312,12 @@ static void lower_value(struct lowering *x, int v)
         break;
     }
     case GRAPH_CONTRACT:
-    case GRAPH_REDUCE: lower_sum(x, v); break;
+    case GRAPH_REDUCE:
+        if (own->stage == ACROSS)
+            lower_across(x, v);
+        else
+            lower_sum(x, v);
+        break;
     }
 }
 
@@ -322,7 +327,7 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++)
         if (sums == STATE ? x->lowered[v].stage == STATE
-                          : x->lowered[v].stage == AFTER || x->lowered[v].stage == BEFORE) {
+                          : x->lowered[v].stage != INSIDE && x->lowered[v].stage != STATE) {
             needed[v] = true;
             mark_needed(x, v, needed);
         }
@@ -335,7 +340,8 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     for (int v = 0; v < x->g->values; v++) {
         if (!needed[v]) continue;
         lower_value(x, v);
-        if (x->lowered[v].stage != AFTER || !lower_has_stream(x, &x->g->value[v])) continue;
+        const enum stage stage = x->lowered[v].stage;
+        if ((stage != AFTER && stage != ACROSS) || !lower_has_stream(x, &x->g->value[v])) continue;
         region = first ? x->g->value[v].where : region == x->g->value[v].where ? region : NULL;
         first = false;
     }

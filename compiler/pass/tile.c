@@ -11,8 +11,17 @@ static bool prepares_keys(const struct graph *g, const struct roles *roles)
         const struct value *value = &g->value[v];
         bool sequence = value_has_axis(value, roles->stream) || value_has_axis(value, roles->chunk),
              lane = value_has_axis(value, roles->lane);
-        if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM && sequence && !lane) return true;
+        if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM && sequence && !lane && !graph_is_output(g, v))
+            return true;
     }
+    return false;
+}
+
+/* Whether an output is a sum over the lanes for every point of the stream. */
+static bool sums_across(const struct graph *g, const struct roles *roles)
+{
+    for (int o = 0; o < g->outputs; o++)
+        if (!value_has_axis(&g->value[g->output[o].value], roles->lane)) return true;
     return false;
 }
 
@@ -51,7 +60,8 @@ void pass_tile(struct compilation *c)
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
         tile_q /= 2;
-    int64_t tile_k = tile_q > 64 ? 144 : 288; /* the more, the less often sums leave their registers */
+    /* the more, the less often sums leave their registers; but tiles that wait for one another wait for less */
+    int64_t tile_k = tile_q > 64 || sums_across(c->graph, &roles) ? 144 : 288;
     for (int a = 0; a < c->graph->module->axes;
          a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];

@@ -13,6 +13,7 @@ enum program_kind {
     PROGRAM_ROW_SUMS,  /* what the gradients need of each row of `dout` */
     PROGRAM_GRADIENTS, /* from both; of gradients that are sums over rows what units of rows add up to */
     PROGRAM_TOTALS,    /* these gradients */
+    PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
     PROGRAM_ALONE      /* the gradients, where nothing was saved */
 };
 
@@ -36,6 +37,7 @@ struct compilation {
                           and how many */
     struct graph *saving, *row_sums; /* where gradients are from what was saved: the graphs of these programs */
     struct graph *totals;            /* and that of the gradients that are sums over rows */
+    struct graph *from_sums;         /* and that of gradients from sums of the others; NULL: there are none */
     int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
     double near_keys;                /* keys that a query meets itself in the linear form */

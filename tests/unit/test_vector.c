@@ -28,6 +28,7 @@
 #define COMPENSATION_OF_ROW , left ? left + r *c_row : NULL
 #define COMPENSATION_NULL , NULL
 #define COMPENSATION_OF_THE_ROW , compensation ? compensation + r *c_row : NULL
+#define COMPENSATION_OF_COLUMN , compensation ? compensation + x : NULL
 #define WORDS LANES
 #define MAX_STEPS 64
 #define TOGETHER 1

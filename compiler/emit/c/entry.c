@@ -18,6 +18,9 @@ struct version {
     int units, unit_heads; /* tasks are so many units of rows: 0 of all heads, 1 of each key/value head, 2 of each */
 #endif
 #endif
+#if IN_ORDER
+    int in_order; /* the tiles of a head add up sums in their order */
+#endif
 #if FAR_QUERIES
     int64_t apart; /* positions between two queries of a task */
 #endif
@@ -141,10 +144,61 @@ static int runs(const struct version *v)
 #endif
 }
 
+#if IN_ORDER
+/* The tasks of heads whose tiles add up sums in their order. As many heads as there are for every thread are done by one
+   each, which needs no other's sums; then all work on the heads that are left, each on the next tile, a little after the
+   one before it. */
+static void run_in_order(const struct call *call, const struct version *this, int threads, unsigned char *workspace,
+    size_t bytes)
+{
+    const int64_t heads = call->p.batch * call->p.kv_heads, alone = heads / threads * threads, tiles = call->tiles,
+        units = alone + (heads - alone) * tiles;
+    for (int64_t h = alone; h < heads; h++)
+        for (int64_t t = 0; t <= tiles; t++) call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
+    struct call by_itself = *call;
+    by_itself.progress = NULL;
+    int64_t next = 0;
+    int there = 0;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = workspace + (size_t)number * bytes;
+        for (;;) {
+            int64_t unit;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+            unit = next++;
+            if (unit >= units) break;
+            if (unit < alone) {
+                for (int64_t tile = 0; tile < tiles; tile++) this->rows(&by_itself, unit * tiles + tile, work);
+                continue;
+            }
+            const int64_t task = alone * tiles + unit - alone;
+            this->rows(call, task, work);
+            await_turn(call, task, INT64_MAX);
+            pass_turn(call, task, INT64_MAX);
+        }
+    }
+}
+
+#endif
 /* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+#if IN_ORDER
+    if (this->in_order && call->progress) {
+        run_in_order(call, this, threads, workspace, bytes);
+        return 0;
+    }
+#endif
 #if BACKWARD
     const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
     const int64_t positions = this->of_keys ? p->n_k : p->n_q;
@@ -313,15 +367,44 @@ PARTIAL_VALUES
 }
 
 #endif
-/* What the threads share: what is saved, if it is not the caller's, the sums of rows, and those of units of rows. */
+#if IN_ORDER
+/* Sums over the keys, a row of so many numbers for each query; and how far tiles have come. */
+static size_t sums_bytes(const struct attn_problem *p)
+{
+    return (size_t)(p->batch * p->heads * p->n_q) * ROW_OF_SUMS * sizeof(REAL);
+}
+
+static size_t progress_bytes(const struct attn_problem *p)
+{
+    size_t most = 0;
+    for (int part = 0; part < PARTS; part++) {
+        const struct version v = part_version(part, p->n_k);
+        const size_t tiles = v.in_order ? (size_t)((p->n_k + v.tile - 1) / v.tile + 1) : 0;
+        most = tiles > most ? tiles : most;
+    }
+    return ((size_t)(p->batch * p->kv_heads) * most * sizeof(int64_t) + 63) / 64 * 64;
+}
+
+static void set_sums(struct call *call, unsigned char *sums)
+{
+SUMS_VALUES
+    if (call->p.n_k == 0) memset(sums, 0, sums_bytes(&call->p));
+    call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
+}
+
+#endif
+/* What the threads share: what is saved, if it is not the caller's, and what parts leave for one another. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
+    size_t bytes = (SAVED_COUNT + ROW_SUM_COUNT) * row_bytes(problem);
+#if IN_ORDER
+    bytes += sums_bytes(problem) + progress_bytes(problem);
+#endif
 #if TOTALS
     struct call none = {.p = *problem};
-    return (SAVED_COUNT + ROW_SUM_COUNT) * row_bytes(problem) + set_totals(&none, NULL, NULL);
-#else
-    return (SAVED_COUNT + ROW_SUM_COUNT) * row_bytes(problem);
+    bytes += set_totals(&none, NULL, NULL);
 #endif
+    return bytes;
 }
 
 size_t SPEC_backward_workspace(const struct attn_problem *problem)
@@ -340,11 +423,14 @@ ROW_SUM_VALUES
 #endif
 }
 
-static int run_part(int part, const struct call *call, int threads, unsigned char *workspace)
+static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
     const struct version this = part_version(part, call->p.n_k);
 #if IDLE
     if (this.idle) return 0;
+#endif
+#if IN_ORDER
+    if (this.in_order) call->tiles = (call->p.n_k + this.tile - 1) / this.tile;
 #endif
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -382,7 +468,13 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
 #endif
     set_row_sums(&call, rows);
-#if TOTALS
+#if IN_ORDER
+    unsigned char *const sums = rows + ROW_SUM_COUNT * row_bytes(problem);
+    if (SUMS_WANTED) set_sums(&call, sums);
+#endif
+#if TOTALS && IN_ORDER
+    (void)set_totals(&call, gradients, sums + sums_bytes(problem) + progress_bytes(problem));
+#elif TOTALS
     (void)set_totals(&call, gradients, rows + ROW_SUM_COUNT * row_bytes(problem));
 #endif
 PART_CALLS

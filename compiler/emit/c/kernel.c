@@ -17,8 +17,38 @@ struct call { /* what every thread needs to know */
 #if BACKWARD
     ROW_MEMBERS
 #endif
+#if IN_ORDER
+    /* For the tiles of every head that threads share, after a number that is never reached, how far each has come; NULL:
+       one thread does them all, one after the other. */
+    int64_t *progress, tiles;
+#endif
 };
 
+#if IN_ORDER
+/* What tiles of keys of one head have in common they add up in their order. A tile waits until the one before it has
+   added its share to all positions up to this one. */
+INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
+{
+    if (!call->progress) return;
+    const int64_t *const before = call->progress + task + task / call->tiles;
+    for (int tries = 0; __atomic_load_n(before, __ATOMIC_ACQUIRE) < position; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Lets the tile after this one add its share to them. */
+INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
+{
+    if (call->progress)
+        __atomic_store_n(call->progress + task + task / call->tiles + 1, position, __ATOMIC_RELEASE);
+}
+
+#endif
 #if PHASES
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */

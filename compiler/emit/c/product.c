@@ -45,6 +45,17 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REA
 }
 #endif
 
+#if !PAIRED
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN. */
+TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights, const REAL *values, int64_t value_row,
+    int64_t steps, const mask_T *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++)
+            if (!finite_T(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+#endif
+
 #if PAIRED
 /* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to ROWS
    rows and `vectors` vectors of x, the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum,
@@ -149,3 +160,21 @@ TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t 
             then BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
     }
 }
+
+#if !PAIRED
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other. */
+TARGET INLINE void dot_finite_lanes_T(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps, const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
+{
+    REAL column[MAX_STEPS * LANES];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += LANES) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < LANES; k++)
+                column[t * LANES + k] = finite_T(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        dot_T(1, LANES, rows, odd, steps, part, a, a_row, a_step, column, LANES, c + x, c_row, then,
+            factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+    }
+}
+#endif
