@@ -1,6 +1,7 @@
 /* Tiles, statements and references, as all of lowering makes them. */
 #include "lower.h"
 
+#include <math.h>
 #include <string.h>
 
 bool lower_run_time(const struct lowering *x, int axis)
@@ -100,6 +101,30 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e, 0};
     return s;
+}
+
+void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
+{
+    int v = sum->operand[operand].of;
+    const struct value *value = &x->g->value[v];
+    struct lowered_value *tile = &x->lowered[v];
+    if (!sum->where || tile->masked_infinity || tile->masked_zero || !value_has_axis(value, x->lane) ||
+        !value_has_axis(value, x->stream))
+        return;
+    if (neutral == 0 && value->op == GRAPH_MAP) {
+        const struct expr *e = value->expr;
+        for (int k = 0; k < value->operands; k++)
+            if (x->lowered[value->operand[k].of].masked_infinity)
+                e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
+        if (expr_is_real(e, 0)) return;
+    }
+    int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
+    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                        expr_real(x->m, neutral));
+    struct stmt *s = lower_assign(x, &x->inside, rank, axes, tile->array, FOLD_SET, kept);
+    s->operands = 1;
+    s->operand[0] = loops_ref(x->l, tile->array);
+    *(neutral == 0 ? &tile->masked_zero : &tile->masked_infinity) = true;
 }
 
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value)

@@ -22,30 +22,6 @@ static int summed_axes(const struct lowering *x, const struct value *v, int *axe
     return rank;
 }
 
-void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
-{
-    int v = sum->operand[operand].of;
-    const struct value *value = &x->g->value[v];
-    struct lowered_value *tile = &x->lowered[v];
-    if (!sum->where || tile->masked_infinity || tile->masked_zero || !value_has_axis(value, x->lane) ||
-        !value_has_axis(value, x->stream))
-        return;
-    if (neutral == 0 && value->op == GRAPH_MAP) {
-        const struct expr *e = value->expr;
-        for (int k = 0; k < value->operands; k++)
-            if (x->lowered[value->operand[k].of].masked_infinity)
-                e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
-        if (expr_is_real(e, 0)) return;
-    }
-    int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
-    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0),
-                                        expr_real(x->m, neutral));
-    struct stmt *s = lower_assign(x, &x->inside, rank, axes, tile->array, FOLD_SET, kept);
-    s->operands = 1;
-    s->operand[0] = loops_ref(x->l, tile->array);
-    *(neutral == 0 ? &tile->masked_zero : &tile->masked_infinity) = true;
-}
-
 /* Whether an operand over this axis is a tile that has other lanes: then the other axis of the product is its lanes. */
 static bool across_lanes(const struct lowering *x, const struct value *v, int axis)
 {
