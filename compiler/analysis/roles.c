@@ -84,8 +84,9 @@ struct row_units units_of_rows(struct module *m, uint32_t axes, int lane, int un
 /* Whether output b is a sum over the lanes of output a for every point of its stream, which its loops make as well. */
 static bool sums_across(const struct graph *g, int b, const struct roles *a, const struct roles *of)
 {
-    return g->value[g->output[b].value].op == GRAPH_CONTRACT && a->stream >= 0 && of->stream == a->lane &&
-           of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
+    const struct value *v = &g->value[g->output[b].value];
+    return v->op == GRAPH_CONTRACT && value_has_axis(v, of->lane) && a->unit < 0 && of->unit < 0 && a->stream >= 0 &&
+           of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
 }
 
 /* Whether two outputs can share their loops: they run over the same axes and sum over the same. */

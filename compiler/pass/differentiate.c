@@ -85,8 +85,10 @@ static void take_group(struct compilation *c)
     }
     for (int o = 0; o < g->outputs && c->group; o++)
         if (of[o] == c->group) g->output[kept++] = g->output[o];
-    if (c->group) g->outputs = kept;
+    if (!c->group) return;
+    g->outputs = kept;
     graph_sweep(g);
+    if (!c->linear) reversal_move_factors(g);
 }
 
 void pass_differentiate(struct compilation *c)

@@ -91,6 +91,11 @@ void reversal_save_rows(struct compilation *c);
 void reversal_split_totals(struct compilation *c, int lane);
 /* The same of gradients that heads with states of their own share (differentiate_heads.c). */
 void reversal_split_heads(struct compilation *c);
+
+/* Factors of the rows that the loops of the first output stream over move from vectors to pairs
+   (differentiate_factor.c). */
+void reversal_move_factors(struct graph *g);
+
 /* Lets a group of gradients join another one's loops, where that is possible (differentiate_sweep.c): its outputs
    become sums in the group of those, and c->from_sums the program that goes on from there. By output `of` is its group;
    returns how many there are then. */

@@ -468,14 +468,14 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
 #endif
     set_row_sums(&call, rows);
-#if IN_ORDER
-    unsigned char *const sums = rows + ROW_SUM_COUNT * row_bytes(problem);
-    if (SUMS_WANTED) set_sums(&call, sums);
+    unsigned char *next = rows + ROW_SUM_COUNT * row_bytes(problem);
+#if TOTALS
+    next += set_totals(&call, gradients, next);
 #endif
-#if TOTALS && IN_ORDER
-    (void)set_totals(&call, gradients, sums + sums_bytes(problem) + progress_bytes(problem));
-#elif TOTALS
-    (void)set_totals(&call, gradients, rows + ROW_SUM_COUNT * row_bytes(problem));
+#if IN_ORDER
+    if (SUMS_WANTED) set_sums(&call, next);
+#else
+    (void)next;
 #endif
 PART_CALLS
     return error;

@@ -1,0 +1,107 @@
+/* A factor of the rows that loops stream over, as what a row of weights is divided by, moves from the vectors of these
+   rows to the pairs that they make: there it is one more factor in a map, while the vectors would be scaled again for
+   every tile of the lanes. */
+#include "differentiate.h"
+#include "../analysis/analysis.h"
+
+/* A map that scales vectors of the stream: operands of that map. */
+struct scaled {
+    struct ref vector, factor;
+};
+
+static bool whole(const struct graph *g, const struct ref *r)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (ref_axis(r, k) != g->value[r->of].axes[k]) return false;
+    return true;
+}
+
+static bool is_number_of_row(const struct graph *g, const struct ref *r)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (g->module->axis[ref_axis(r, k)].source == SIZE_CONSTANT) return false;
+    return true;
+}
+
+static bool scales_stream(const struct graph *g, const struct roles *roles, int v, struct scaled *out)
+{
+    const struct value *value = &g->value[v];
+    if (value->op != GRAPH_MAP || value->operands != 2 || value->expr->op != EXPR_MUL ||
+        !value_has_axis(value, roles->stream) || value_has_axis(value, roles->lane))
+        return false;
+    const struct expr *const *arg = value->expr->arg;
+    if (arg[0]->op != EXPR_OPERAND || arg[1]->op != EXPR_OPERAND || arg[0] == arg[1]) return false;
+    if (!whole(g, &value->operand[0]) || !whole(g, &value->operand[1])) return false;
+    for (int k = 0; k < 2; k++) {
+        out->factor = value->operand[k];
+        out->vector = value->operand[1 - k];
+        if (is_number_of_row(g, &out->factor) && !is_number_of_row(g, &out->vector) && out->vector.rank == value->rank)
+            return true;
+    }
+    return false;
+}
+
+/* The operand of a sum of pairs, or of one that makes pairs, that is value v; -1: this is no such sum, or takes it
+   elsewhere. */
+static int operand_of(const struct graph *g, const struct roles *roles, const struct value *user, int v)
+{
+    const int at = user->operand[0].of == v ? 0 : 1;
+    if (user->op != GRAPH_CONTRACT || user->online >= 0 || user->keep || user->operand[1 - at].of == v ||
+        !whole(g, &user->operand[at]) || !whole(g, &user->operand[1 - at]))
+        return -1;
+    const struct value *other = &g->value[user->operand[1 - at].of];
+    const bool makes_pairs = value_has_axis(user, roles->lane) && value_has_axis(user, roles->stream) && !user->where,
+               sums_pairs = value_has_axis(other, roles->lane) && value_has_axis(other, roles->stream);
+    return makes_pairs != sums_pairs ? at : -1;
+}
+
+/* The reference times the factor, over the axes of `like`. */
+static struct value scaled_by(struct graph *g, const struct value *like, struct ref r, struct ref factor)
+{
+    struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);
+    map.operands = 2;
+    map.operand[0] = r;
+    map.operand[1] = factor;
+    map.expr = expr_make(g->module, EXPR_MUL, expr_leaf(g->module, EXPR_OPERAND, 0),
+                         expr_leaf(g->module, EXPR_OPERAND, 1), NULL);
+    return map;
+}
+
+static void move_factor(struct graph *g, const struct roles *roles, int v, const struct scaled *s)
+{
+    for (int w = v + 1; w < g->values; w++) {
+        const struct value user = g->value[w];
+        int at = -1;
+        for (int k = 0; k < user.operands; k++)
+            if (user.operand[k].of == v) at = k;
+        if (at < 0) continue;
+        const struct value pairs = g->value[user.operand[1 - at].of];
+        if (value_has_axis(&pairs, roles->lane) && value_has_axis(&pairs, roles->stream)) {
+            graph_insert(g, w, scaled_by(g, &pairs, user.operand[1 - at], s->factor));
+            g->value[w + 1].operand[1 - at] = graph_ref(g, w, NULL);
+            g->value[w + 1].operand[at] = s->vector;
+        } else {
+            struct value plain = user;
+            plain.operand[at] = s->vector;
+            graph_insert(g, w, plain);
+            g->value[w + 1] = scaled_by(g, &user, graph_ref(g, w, NULL), s->factor);
+        }
+        w++;
+    }
+}
+
+void reversal_move_factors(struct graph *g)
+{
+    struct roles roles;
+    if (roles_of(g, 0, &roles) || roles.stream < 0 || roles.chunk >= 0) return;
+    for (int v = 0; v < g->values; v++) {
+        struct scaled s;
+        if (!scales_stream(g, &roles, v, &s) || graph_is_output(g, v)) continue;
+        bool all = true;
+        for (int w = v + 1; w < g->values; w++)
+            for (int k = 0; k < g->value[w].operands; k++)
+                all &= g->value[w].operand[k].of != v || operand_of(g, &roles, &g->value[w], v) >= 0;
+        if (all) move_factor(g, &roles, v, &s);
+    }
+    graph_sweep(g);
+}
