@@ -40,6 +40,7 @@ struct lowering {
         *last; /* the number of a lane's chunk, as the graph says it; the lane's position in that */
     const struct expr *stream_last; /* the same position of what is summed, where states are of the chunks after */
     int ring;                       /* the axis of recent chunks, or -1 */
+    int *outputs;                   /* the arrays of outputs, where they are made before their values */
     struct lowered_value *lowered;  /* one for each value of the graph */
     const bool *needed;             /* by value: in the statements that are being made */
     struct stmt **end, **before, **inside; /* where the next statement goes */
@@ -55,6 +56,7 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);
 /* The axes of a value's tile: constant ones first, then keys, then queries, so that the sequence is in the lanes. */
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes);
 int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes);
+int lower_output(struct lowering *x, int o); /* the array of an output */
 const char *lower_tile_name(const struct lowering *x, const struct value *v);
 /* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops; the chunk of a
    query is that of its loop. */

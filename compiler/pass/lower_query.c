@@ -72,18 +72,6 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
     *inner = body;
 }
 
-struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to)
-{
-    struct stmt **body, *loop = NULL;
-    for (int a = 0; a < x->m->axes; a++) {
-        if (!(x->outer >> a & 1)) continue;
-        loop = lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
-        body = &loop->body;
-        at = &body;
-    }
-    return x->stream < 0 ? loop : lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
-}
-
 void lower_unit_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
 {
     struct module *m = x->m;
@@ -126,11 +114,7 @@ static void copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
         const struct value *out = &x->g->value[v];
         if (lower_of_units(x, out) != of_units || x->lowered[v].stage == ACROSS) continue;
         struct stmt *copy = lower_append(x, at, LOOPS_COPY);
-        struct array a = {
-            .kind = ARRAY_OUTPUT, .name = x->g->output[o].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
-        for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
-        if (!array_of_elements(x->l, &a)) a.dtype = dtype_of_sums(a.dtype);
-        int output = loops_array(x->l, a);
+        const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
         copy->rank = lower_tile_axes(x, out, copy->axes);
         copy->operands = 1;
         copy->operand[0] = loops_ref(x->l, x->lowered[v].array);

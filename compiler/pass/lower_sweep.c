@@ -13,45 +13,31 @@ bool lower_sums_across(const struct lowering *x, const struct value *v)
            !value_has_axis(v, x->lane) && graph_is_output(x->g, (int)(v - x->g->value));
 }
 
-static const char *output_name(const struct graph *g, int v)
+/* The body of loops over all of the stream, which the first tile of the lanes alone goes through. */
+static struct stmt **begin(struct lowering *x)
 {
-    int o = 0;
-    while (g->output[o].value != v) o++;
-    return g->output[o].name;
+    const struct expr *zero = expr_int(x->m, 0);
+    struct stmt *first = lower_append(x, &x->before, LOOPS_IF), **body = &first->body;
+    first->axis = x->lane;
+    first->where = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_LO, x->lane), zero, NULL);
+    return &lower_stream_loop(x, &body, zero, expr_leaf(x->m, EXPR_SIZE, x->stream))->body;
 }
 
 void lower_begin_across(struct lowering *x)
 {
-    struct stmt **inside = lower_new_list(x), *first = NULL;
-    const struct expr *zero = expr_int(x->m, 0);
-    struct stmt **nest = inside;
-    for (int v = 0; v < x->g->values; v++) {
-        if (x->lowered[v].stage != ACROSS) continue;
+    struct stmt **body = NULL;
+    for (int o = 0; o < x->g->outputs; o++) {
+        const int v = x->g->output[o].value;
         const struct value *value = &x->g->value[v];
-        struct array a = {.kind = ARRAY_OUTPUT,
-                          .name = output_name(x->g, v),
-                          .dtype = dtype_of_sums(x->m->dtype),
-                          .rank = value->rank,
-                          .sums = true,
-                          .offset = -1};
-        memcpy(a.axes, value->axes, sizeof a.axes);
-        x->lowered[v].array = loops_array(x->l, a);
-        if (!first) { /* the loops that all of them share */
-            first = lower_append(x, &x->before, LOOPS_IF);
-            first->axis = x->lane;
-            first->where = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_LO, x->lane), zero, NULL);
-            nest = &first->body;
-            for (int axis = 0; axis <= x->m->axes; axis++) {
-                const bool stream = axis == x->m->axes;
-                const int over = stream ? x->stream : axis;
-                if (!stream && !(x->outer >> axis & 1)) continue;
-                struct stmt *loop = lower_loop_over(x, &nest, over, zero, expr_leaf(x->m, EXPR_SIZE, over),
-                                                    stream ? x->c->tile_k : 1);
-                nest = &loop->body;
-            }
+        if (x->lowered[v].stage != ACROSS) continue;
+        if (!body) {
+            body = begin(x);
+            x->outputs = arena_alloc(x->m->arena, (size_t)x->g->outputs * sizeof *x->outputs);
+            for (int n = 0; n < x->g->outputs; n++) x->outputs[n] = lower_output(x, n);
         }
+        x->lowered[v].array = x->outputs[o];
         const int axes[2] = {x->stream, value->axes[value->rank - 1]};
-        lower_assign(x, &nest, 2, axes, x->lowered[v].array, FOLD_SET, expr_real(x->m, 0));
+        lower_assign(x, &body, 2, axes, x->outputs[o], FOLD_SET, expr_real(x->m, 0));
     }
 }
 

@@ -64,6 +64,21 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     return loops_array(x->l, a);
 }
 
+int lower_output(struct lowering *x, int o)
+{
+    const int v = x->g->output[o].value;
+    const struct value *out = &x->g->value[v];
+    struct array a = {.kind = ARRAY_OUTPUT,
+                      .name = x->g->output[o].name,
+                      .dtype = x->m->dtype,
+                      .rank = out->rank,
+                      .sums = x->lowered[v].stage == ACROSS,
+                      .offset = -1};
+    memcpy(a.axes, out->axes, sizeof a.axes);
+    if (!array_of_elements(x->l, &a) || a.sums) a.dtype = dtype_of_sums(a.dtype);
+    return loops_array(x->l, a);
+}
+
 const char *lower_tile_name(const struct lowering *x, const struct value *v)
 {
     bool lane = value_has_axis(v, x->lane), stream = value_has_axis(v, x->stream);
@@ -188,4 +203,16 @@ struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, co
     loop->to = to;
     loop->step = step;
     return loop;
+}
+
+struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to)
+{
+    struct stmt **body, *loop = NULL;
+    for (int a = 0; a < x->m->axes; a++) {
+        if (!(x->outer >> a & 1)) continue;
+        loop = lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
+        body = &loop->body;
+        at = &body;
+    }
+    return x->stream < 0 ? loop : lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
 }
