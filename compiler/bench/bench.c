@@ -1,5 +1,5 @@
-/* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each spec has its
-   turn, again and again, so that what disturbs the machine disturbs all of them; beside them stand the machine's peak
+/* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each entry, a spec's
+   forward or its backward, has its turn, again and again, so that what disturbs the machine disturbs all of them; beside them stand the machine's peak
    and what the roofline expects. */
 #include "bench.h"
 #include "request.h"
@@ -36,9 +36,9 @@ struct prepared {
 struct running {
     struct bench *b;
     struct arena *arena;
-    struct loaded_kernel loaded[MAX_SPECS];
+    struct loaded_kernel loaded[MAX_ENTRIES]; /* those of backward are those of forward */
     struct call_arrays arrays[DTYPES]; /* that all specs share */
-    struct prepared prepared[MAX_SPECS];
+    struct prepared prepared[MAX_ENTRIES];
     pthread_mutex_t lock; /* whoever changes or tells results */
     pthread_t watcher;
     sigset_t signals, mask;
@@ -132,15 +132,15 @@ static void release(struct prepared *p)
 
 /* ---- what a point takes ---- */
 
-/* By the roofline, and how the spec compared with it at the last length that was measured with as many heads and
+/* By the roofline, and how the entry compared with it at the last length that was measured with as many heads and
    threads. */
-static double expected_seconds(const struct bench *b, int point, int spec)
+static double expected_seconds(const struct bench *b, int point, int entry)
 {
     const struct bench_point *here = &b->point[point];
-    double seconds = bench_expected(&here->result[spec]);
+    double seconds = bench_expected(&here->result[entry]);
     for (int k = point - 1; k >= 0; k--) {
         const struct bench_point *p = &b->point[k];
-        const struct bench_result *before = &p->result[spec];
+        const struct bench_result *before = &p->result[entry];
         if (p->threads != here->threads || p->heads.heads != here->heads.heads ||
             p->heads.kv_heads != here->heads.kv_heads)
             break;
@@ -151,23 +151,28 @@ static double expected_seconds(const struct bench *b, int point, int spec)
     return seconds;
 }
 
-/* False: the spec is left out at this point, and the result says why. */
-static bool prepare(struct running *r, int point, int spec)
+/* False: the entry is left out at this point, and the result says why. */
+static bool prepare(struct running *r, int point, int entry)
 {
     struct bench *b = r->b;
     struct bench_point *at = &b->point[point];
-    struct bench_result *result = &at->result[spec];
-    struct prepared *p = &r->prepared[spec];
-    const struct unit *unit = b->unit[spec];
-    const struct attn_kernel *kernel = r->loaded[spec].kernel;
-    *p = (struct prepared){.call = {.kernel = kernel, .arrays = &r->arrays[kernel->dtype]}};
+    struct bench_result *result = &at->result[entry];
+    struct prepared *p = &r->prepared[entry];
+    const struct unit *unit = b->unit[entry];
+    const struct attn_kernel *kernel = r->loaded[entry].kernel;
+    *p = (struct prepared){.call = {.kernel = kernel,
+                                    .kind = b->backward[entry] ? CALL_BACKWARD
+                                            : b->o->backward   ? CALL_SAVING
+                                                               : CALL_FORWARD,
+                                    .arrays = &r->arrays[kernel->dtype]}};
     p->call.problem = (struct attn_problem){.batch = b->request.batch,
                                             .heads = at->heads.heads,
                                             .kv_heads = at->heads.kv_heads,
                                             .n_q = at->length,
                                             .n_k = at->length,
                                             .threads = at->threads};
-    result->workspace = kernel->workspace(&p->call.problem);
+    result->workspace = call_workspace(&p->call);
+    result->saved = p->call.kind == CALL_FORWARD ? 0 : kernel->saved(&p->call.problem);
     double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();
     char one[32], two[32];
     if (bytes > free_bytes) {
@@ -175,16 +180,18 @@ static bool prepare(struct running *r, int point, int spec)
              table_bytes(free_bytes, two, sizeof two));
         return false;
     }
-    const struct compilation *c = unit_choice(unit, unit_target_here(unit), at->length);
+    const struct compilation *forward = unit_choice(unit, unit_target_here(unit), at->length);
+    const struct program program = b->backward[entry]
+                                       ? unit_gradients(unit, unit_target_here(unit), at->length, true)
+                                       : (struct program){forward, &forward, 1};
     const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
                                       at->length, at->length};
-    result->form = c->linear ? "linear" : "quadratic";
-    count_work(c, &size, b->request.document, machine_cache(), &result->counts);
+    result->form = program.whole->linear ? "linear" : "quadratic";
+    count_parts(&program, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
     result->peak = machine_peak(b->machine, unit->spec->dtype, at->threads, 0);
     result->peak_spread = machine_peak_spread(b->machine, unit->spec->dtype, at->threads);
     result->bandwidth = machine_bandwidth(b->machine, at->threads, 0);
-    result->roofline = roofline_of(c, &size, &result->counts, at->threads, machine_cache());
-    double expected = expected_seconds(b, point, spec);
+    double expected = expected_seconds(b, point, entry);
     if (expected > b->request.limit) {
         result->best = expected;
         skip(r, result, "a call would take about %s, more than --limit", table_seconds(expected, one, sizeof one));
@@ -212,11 +219,11 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double call(struct running *r, int spec, struct bench_result *result)
+static double call(struct running *r, int entry, struct bench_result *result)
 {
-    struct prepared *p = &r->prepared[spec];
+    struct prepared *p = &r->prepared[entry];
     double start = attn_seconds();
-    p->error = call_forward(&p->call);
+    p->error = call_run(&p->call);
     double seconds = attn_seconds() - start;
     if (p->error) {
         clear_line(r);
@@ -233,9 +240,9 @@ static int min_runs(const struct bench *b, double call_seconds)
     return call_seconds <= b->request.time ? 3 : call_seconds <= 4 * b->request.time ? 2 : 1;
 }
 
-static void note_runs(struct running *r, int spec, struct bench_result *result, int runs)
+static void note_runs(struct running *r, int entry, struct bench_result *result, int runs)
 {
-    double *seconds = r->prepared[spec].seconds;
+    double *seconds = r->prepared[entry].seconds;
     qsort(seconds, (size_t)runs, sizeof *seconds, ascending);
     pthread_mutex_lock(&r->lock);
     result->runs = runs;
@@ -246,19 +253,19 @@ static void note_runs(struct running *r, int spec, struct bench_result *result, 
     pthread_mutex_unlock(&r->lock);
 }
 
-/* A turn: calls for `length` seconds. False once the spec needs no more. */
-static bool turn(struct running *r, struct bench_result *result, int spec, double length)
+/* A turn: calls for `length` seconds. False once the entry needs no more. */
+static bool turn(struct running *r, struct bench_result *result, int entry, double length)
 {
     const struct bench *b = r->b;
-    struct prepared *p = &r->prepared[spec];
+    struct prepared *p = &r->prepared[entry];
     double spent = 0;
     int runs = result->runs;
     do {
-        p->seconds[runs] = call(r, spec, result);
+        p->seconds[runs] = call(r, entry, result);
         if (p->error) return false;
         spent += p->seconds[runs++];
     } while (spent < length && runs < MAX_RUNS);
-    note_runs(r, spec, result, runs);
+    note_runs(r, entry, result, runs);
     p->spent += spent;
     return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, result->best));
 }
@@ -271,13 +278,13 @@ static void measure_machine(struct running *r, int point)
     say_point(r, point, "the machine");
     int threads = b->point[point].threads;
     double bandwidth = machine_bandwidth(b->machine, threads, TURN);
-    for (int s = 0; s < b->specs; s++) machine_peak(b->machine, b->unit[s]->spec->dtype, threads, TURN);
+    for (int e = 0; e < b->entries; e++) machine_peak(b->machine, b->unit[e]->spec->dtype, threads, TURN);
     pthread_mutex_lock(&r->lock);
     for (int k = 0; k <= point; k++)
-        for (int s = 0; s < b->specs && b->point[k].threads == threads; s++) {
-            struct bench_result *result = &b->point[k].result[s];
-            result->peak = machine_peak(b->machine, b->unit[s]->spec->dtype, threads, 0);
-            result->peak_spread = machine_peak_spread(b->machine, b->unit[s]->spec->dtype, threads);
+        for (int e = 0; e < b->entries && b->point[k].threads == threads; e++) {
+            struct bench_result *result = &b->point[k].result[e];
+            result->peak = machine_peak(b->machine, b->unit[e]->spec->dtype, threads, 0);
+            result->peak_spread = machine_peak_spread(b->machine, b->unit[e]->spec->dtype, threads);
             result->bandwidth = bandwidth;
         }
     pthread_mutex_unlock(&r->lock);
@@ -287,34 +294,34 @@ static void measure(struct running *r, int point)
 {
     struct bench *b = r->b;
     struct bench_point *at = &b->point[point];
-    bool more[MAX_SPECS] = {false}, any = true;
+    bool more[MAX_ENTRIES] = {false}, any = true;
     double length = TURN;
     pthread_mutex_lock(&r->lock);
     b->begun = point + 1;
     pthread_mutex_unlock(&r->lock);
     say_point(r, point, NULL);
-    for (int s = 0; s < b->specs; s++) {
-        if (!prepare(r, point, s)) continue;
-        say_point(r, point, r->prepared[s].call.kernel->name);
+    for (int e = 0; e < b->entries; e++) {
+        if (!prepare(r, point, e)) continue;
+        say_point(r, point, r->prepared[e].call.kernel->name);
         /* the first call meets cold caches: it counts only where it is all there is time for */
-        double seconds = r->prepared[s].seconds[0] = call(r, s, &at->result[s]);
-        more[s] = !r->prepared[s].error && min_runs(b, seconds) > 1;
-        if (!r->prepared[s].error && !more[s]) note_runs(r, s, &at->result[s], 1);
+        double seconds = r->prepared[e].seconds[0] = call(r, e, &at->result[e]);
+        more[e] = !r->prepared[e].error && min_runs(b, seconds) > 1;
+        if (!r->prepared[e].error && !more[e]) note_runs(r, e, &at->result[e], 1);
         if (seconds > length) length = seconds;
     }
     /* turns are as long for all, if that leaves each a few */
     if (length > b->request.time / 3) length = b->request.time / 3;
     while (any) {
         any = false;
-        for (int s = 0; s < b->specs; s++) {
-            if (!more[s]) continue;
-            say_point(r, point, r->prepared[s].call.kernel->name);
-            more[s] = turn(r, &at->result[s], s, length);
-            any |= more[s];
+        for (int e = 0; e < b->entries; e++) {
+            if (!more[e]) continue;
+            say_point(r, point, r->prepared[e].call.kernel->name);
+            more[e] = turn(r, &at->result[e], e, length);
+            any |= more[e];
         }
     }
     measure_machine(r, point);
-    for (int s = 0; s < b->specs; s++) release(&r->prepared[s]);
+    for (int e = 0; e < b->entries; e++) release(&r->prepared[e]);
 }
 
 /* ---- all together ---- */
@@ -325,8 +332,8 @@ static void warn_shaking(const struct bench *b)
     double calls = 0, peak = 0;
     int measured = 0, shaking = 0;
     for (int k = 0; k < b->begun; k++)
-        for (int s = 0; s < b->specs; s++) {
-            const struct bench_result *r = &b->point[k].result[s];
+        for (int e = 0; e < b->entries; e++) {
+            const struct bench_result *r = &b->point[k].result[e];
             if (!r->measured) continue;
             measured++;
             shaking += r->spread > SPREAD_MAX;
@@ -370,9 +377,13 @@ static enum status load_all(struct running *r)
     }
     b->machine = machine_open(r->arena, b->o->console.quiet, &status);
     if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, &b->o->console))) status = STATUS_MACHINE;
-    for (int s = 0; s < b->specs && status == STATUS_DONE; s++) {
-        const struct unit *p = b->unit[s];
-        status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->console.quiet, &r->loaded[s]);
+    for (int e = 0; e < b->entries && status == STATUS_DONE; e++) {
+        const struct unit *p = b->unit[e];
+        if (b->backward[e]) {
+            r->loaded[e] = r->loaded[e - 1];
+            continue;
+        }
+        status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->console.quiet, &r->loaded[e]);
         for (int v = 0; v < p->graph->values; v++) b->ids |= p->graph->value[v].integers;
     }
     return status;
@@ -394,7 +405,8 @@ static enum status run(struct bench *b, struct arena *arena)
         if (r->status > status) status = r->status;
     }
     for (int k = 0; k < DTYPES; k++) call_arrays_free(&r->arrays[k]);
-    for (int s = 0; s < b->specs; s++) kernel_unload(&r->loaded[s]);
+    for (int e = 0; e < b->entries; e++)
+        if (!b->backward[e]) kernel_unload(&r->loaded[e]);
     machine_close(b->machine);
     return status;
 }
@@ -451,12 +463,16 @@ int command_bench(const struct options *o)
     for (int k = 0; k < o->files; k++) {
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);
-        if (p) b->unit[b->specs++] = p;
+        for (int backward = 0; p && backward <= o->backward; backward++) {
+            b->backward[b->entries] = backward;
+            b->unit[b->entries++] = p;
+        }
         if (status > worst) worst = status;
     }
     struct arena *arena = arena_new();
     if (worst == STATUS_DONE) worst = run(b, arena);
     arena_free(arena);
-    for (int k = 0; k < b->specs; k++) unit_free((struct unit *)b->unit[k]);
+    for (int e = 0; e < b->entries; e++)
+        if (!b->backward[e]) unit_free((struct unit *)b->unit[e]);
     return (int)worst;
 }

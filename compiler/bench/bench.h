@@ -6,7 +6,7 @@
 
 int command_bench(const struct options *o);
 
-enum { MAX_COUNTS = 32, MAX_SPECS = 32 };
+enum { MAX_COUNTS = 32, MAX_SPECS = 32, MAX_ENTRIES = 2 * MAX_SPECS };
 
 struct bench_request {
     struct lengths lengths; /* of queries and of keys, ascending */

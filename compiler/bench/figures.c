@@ -5,11 +5,17 @@
 #include <jansson.h>
 #include <string.h>
 
-const char *bench_label(const struct bench *b, int spec)
+const char *bench_label(const struct bench *b, int entry)
 {
-    for (int s = 0; s < b->specs; s++)
-        if (s != spec && strcmp(b->unit[s]->spec->name, b->unit[spec]->spec->name) == 0) return b->o->file[spec];
-    return b->unit[spec]->spec->name;
+    const struct unit *own = b->unit[entry];
+    for (int e = 0; e < b->entries; e++)
+        if (b->unit[e] != own && strcmp(b->unit[e]->spec->name, own->spec->name) == 0) return own->file;
+    return own->spec->name;
+}
+
+const char *bench_pass(const struct bench *b, int entry)
+{
+    return b->backward[entry] ? "backward" : "forward";
 }
 
 void bench_heads_name(const struct head_counts *h, struct text *out)
@@ -18,9 +24,10 @@ void bench_heads_name(const struct head_counts *h, struct text *out)
     if (h->kv_heads != h->heads) text_add(out, "/%lld", (long long)h->kv_heads);
 }
 
-void bench_series_name(const struct bench *b, int spec, const struct bench_point *p, struct text *out)
+void bench_series_name(const struct bench *b, int entry, const struct bench_point *p, struct text *out)
 {
-    text_add(out, "%s", bench_label(b, spec));
+    text_add(out, "%s", bench_label(b, entry));
+    if (b->o->backward) text_add(out, ", %s", bench_pass(b, entry));
     if (b->request.heads > 1) {
         text_add(out, ", ");
         bench_heads_name(&p->heads, out);

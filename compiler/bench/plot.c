@@ -72,14 +72,14 @@ static void text_at(struct text *out, double x, double y, const char *attributes
 
 /* ---- what is drawn ---- */
 
-/* The curve of a spec through the points from `first` on, which differ by their length alone. */
-static void gather(struct picture *p, int spec, int first)
+/* The curve of an entry through the points from `first` on, which differ by their length alone. */
+static void gather(struct picture *p, int entry, int first)
 {
     const struct bench *b = p->b;
     if (p->curves == MAX_CURVES) return;
     struct curve *c = &p->curve[p->curves];
     for (int k = first; k < first + b->request.lengths.count && k < b->begun; k++) {
-        const struct bench_result *r = &b->point[k].result[spec];
+        const struct bench_result *r = &b->point[k].result[entry];
         if (r->best <= 0 || (r->measured && c->measured < c->points)) continue;
         c->length[c->points] = (double)b->point[k].length;
         c->seconds[c->points++] = r->best;
@@ -87,7 +87,7 @@ static void gather(struct picture *p, int spec, int first)
         p->expected |= !r->measured;
     }
     if (c->points == 0) return;
-    bench_series_name(b, spec, &b->point[first], &c->name);
+    bench_series_name(b, entry, &b->point[first], &c->name);
     p->curves++;
 }
 
@@ -242,8 +242,8 @@ static void add_subtitle(const struct picture *p, struct text *out)
     const struct bench_request *q = &p->b->request;
     const struct spec *first = p->b->unit[0]->spec;
     bool alike = true;
-    for (int s = 1; s < p->b->specs; s++) {
-        const struct spec *spec = p->b->unit[s]->spec;
+    for (int e = 1; e < p->b->entries; e++) {
+        const struct spec *spec = p->b->unit[e]->spec;
         alike &= spec->dtype == first->dtype && spec->head_dim == first->head_dim &&
                  spec->value_dim == first->value_dim;
     }
@@ -266,7 +266,7 @@ void bench_plot(const struct bench *b, struct text *out)
     p->b = b;
     p->out = out;
     for (int k = 0; k < b->begun; k += b->request.lengths.count)
-        for (int s = 0; s < b->specs; s++) gather(p, s, k);
+        for (int e = 0; e < b->entries; e++) gather(p, e, k);
     for (int k = 0; k < p->curves; k++)
         if (p->curve[k].name.length > longest) longest = p->curve[k].name.length;
     p->right = 40 + (int)(8.2 * (double)longest);

@@ -47,7 +47,7 @@ static bool told(const struct bench_result *r)
 
 /* ---- the table ---- */
 
-enum { COLUMNS = 14, CELL = 64 };
+enum { COLUMNS = 17, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
     const char *skipped; /* in place of the last cells */
@@ -57,6 +57,7 @@ enum column {
     HEADS,
     THREADS,
     SPEC,
+    PASS,
     FORM,
     MEDIAN,
     BEST,
@@ -66,19 +67,30 @@ enum column {
     EXPECTED,
     BYTES,
     WORKSPACE,
+    SAVED,
+    OVER_FORWARD,
     AGAINST
 };
 
-static void fill_line(const struct bench *b, const struct bench_point *p, int spec, struct line *line)
+/* The time of backward over that of forward; 0: not known. */
+static double over_forward(const struct bench *b, const struct bench_point *p, int entry)
 {
-    const struct bench_result *r = &p->result[spec], *first = &p->result[0];
+    const struct bench_result *r = &p->result[entry];
+    if (!b->backward[entry] || !r->measured || !r[-1].measured) return 0;
+    return r->best / r[-1].best;
+}
+
+static void fill_line(const struct bench *b, const struct bench_point *p, int entry, struct line *line)
+{
+    const struct bench_result *r = &p->result[entry], *first = &p->result[b->backward[entry]];
     struct text heads = {0};
     bench_heads_name(&p->heads, &heads);
     snprintf(line->cell[LENGTH], CELL, "%lld", (long long)p->length);
     snprintf(line->cell[HEADS], CELL, "%s", heads.data);
     text_free(&heads);
     snprintf(line->cell[THREADS], CELL, "%d", p->threads);
-    snprintf(line->cell[SPEC], CELL, "%s", bench_label(b, spec));
+    snprintf(line->cell[SPEC], CELL, "%s", bench_label(b, entry));
+    snprintf(line->cell[PASS], CELL, "%s", bench_pass(b, entry));
     line->skipped = r->measured ? NULL : r->skipped;
     if (line->skipped) return;
     struct figures f = figures_of(r);
@@ -92,6 +104,9 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
     table_bytes(r->counts.bytes, line->cell[BYTES], CELL);
     table_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
+    table_bytes((double)r->saved, line->cell[SAVED], CELL);
+    const double over = over_forward(b, p, entry);
+    if (over > 0) snprintf(line->cell[OVER_FORWARD], CELL, "%.2f", over);
     if (first->best > 0)
         snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
 }
@@ -109,16 +124,16 @@ static void print_machine(const struct bench *b, struct text *out)
     text_add(out, "%s, %s; kernels compiled by %s\n", b->target->name, machine_vectors(b->machine), b->compiler);
     /* the figures that the results below are held against, each once */
     for (int k = 0; k < b->begun; k++)
-        for (int s = 0; s < b->specs; s++) {
-            const struct bench_result *r = &b->point[k].result[s];
+        for (int e = 0; e < b->entries; e++) {
+            const struct bench_result *r = &b->point[k].result[e];
             bool before = false;
             for (int k2 = 0; k2 <= k; k2++)
-                for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++)
-                    before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
+                for (int e2 = 0; e2 < b->entries && (k2 < k || e2 < e); e2++)
+                    before |= b->point[k2].result[e2].peak == r->peak; /* measured once */
             if (r->peak > 0 && !before)
                 text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads,
                          b->point[k].threads == 1 ? "" : "s", r->peak / 1e9,
-                         dtype_name(dtype_of_sums(b->unit[s]->spec->dtype)), unsteady(r, spread, sizeof spread),
+                         dtype_name(dtype_of_sums(b->unit[e]->spec->dtype)), unsteady(r, spread, sizeof spread),
                          r->bandwidth / 1e9);
         }
 }
@@ -128,41 +143,53 @@ static void print_table(const struct bench *b, struct text *out)
     const struct bench_request *q = &b->request;
     char against[CELL];
     snprintf(against, sizeof against, "x %.40s", bench_label(b, 0));
-    const char *const title[COLUMNS] = {"length", "heads",   "threads", "spec",        "form",  "median",    "best",
-                                        "spread", "GFLOP/s", "of peak", "of expected", "bytes", "workspace", against};
-    const bool shown[COLUMNS] = {true,           q->heads > 1 || q->head[0].heads > 1,
-                                 q->threads > 1, true,
-                                 true,           true,
-                                 true,           true,
-                                 true,           true,
-                                 true,           true,
-                                 true,           b->specs > 1};
+    const bool backward = b->o->backward;
+    const struct {
+        const char *title;
+        bool shown;
+    } column[COLUMNS] = {[LENGTH] = {"length", true},
+                         [HEADS] = {"heads", q->heads > 1 || q->head[0].heads > 1},
+                         [THREADS] = {"threads", q->threads > 1},
+                         [SPEC] = {"spec", true},
+                         [PASS] = {"pass", backward},
+                         [FORM] = {"form", true},
+                         [MEDIAN] = {"median", true},
+                         [BEST] = {"best", true},
+                         [SPREAD] = {"spread", true},
+                         [GFLOPS] = {"GFLOP/s", true},
+                         [SHARE] = {"of peak", true},
+                         [EXPECTED] = {"of expected", true},
+                         [BYTES] = {"bytes", true},
+                         [WORKSPACE] = {"workspace", true},
+                         [SAVED] = {"saved", backward},
+                         [OVER_FORWARD] = {"of forward", backward},
+                         [AGAINST] = {against, b->entries > 1 + backward}};
     int lines = 0, width[COLUMNS], last = 0;
-    struct line *line = calloc((size_t)(b->begun * b->specs + 1), sizeof *line);
+    struct line *line = calloc((size_t)(b->begun * b->entries + 1), sizeof *line);
     bool inexact = false, shaking = false;
     for (int k = 0; k < b->begun && line; k++)
-        for (int s = 0; s < b->specs; s++) {
-            const struct bench_result *r = &b->point[k].result[s];
-            if (told(r)) fill_line(b, &b->point[k], s, &line[lines++]);
+        for (int e = 0; e < b->entries; e++) {
+            const struct bench_result *r = &b->point[k].result[e];
+            if (told(r)) fill_line(b, &b->point[k], e, &line[lines++]);
             inexact |= r->measured && !r->counts.exact;
             shaking |= bench_shaking(r);
         }
     for (int c = 0; c < COLUMNS; c++) {
-        width[c] = table_width(title[c]);
+        width[c] = table_width(column[c].title);
         for (int k = 0; k < lines; k++)
             if (table_width(line[k].cell[c]) > width[c]) width[c] = table_width(line[k].cell[c]);
-        if (shown[c]) last = c;
+        if (column[c].shown) last = c;
     }
     print_machine(b, out);
     text_add(out, "\n");
     for (int k = -1; k < lines; k++) {
         for (int c = 0; c < COLUMNS; c++) {
-            if (!shown[c]) continue;
+            if (!column[c].shown) continue;
             if (k >= 0 && c == FORM && line[k].skipped) {
                 text_add(out, "left out: %s", line[k].skipped);
                 break;
             }
-            table_cell(out, k < 0 ? title[c] : line[k].cell[c], width[c], c == SPEC || c == FORM, c == last);
+            table_cell(out, k < 0 ? column[c].title : line[k].cell[c], width[c], c == SPEC || c == PASS || c == FORM, c == last);
             if (c < last) text_add(out, "  ");
         }
         text_add(out, "\n");
@@ -177,6 +204,9 @@ static void print_table(const struct bench *b, struct text *out)
     if (shaking)
         text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n",
                  100 * SPREAD_MAX);
+    if (backward)
+        text_add(out, "Forward leaves `saved` bytes to backward, which computes the gradients by q, k and v; `of "
+                      "forward` is its time over that of forward.\n");
     if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
     if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
     if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
@@ -192,17 +222,18 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 34 };
+enum { FIELDS = 37 };
 
-static void fields_of(const struct bench *b, const struct bench_point *p, int spec, struct field *field)
+static void fields_of(const struct bench *b, const struct bench_point *p, int entry, struct field *field)
 {
-    const struct bench_result *r = &p->result[spec];
-    const struct spec *s = b->unit[spec]->spec;
+    const struct bench_result *r = &p->result[entry];
+    const struct spec *s = b->unit[entry]->spec;
+    const double over = over_forward(b, p, entry);
     const bool no = !r->measured;
     struct figures f = {0};
     if (!no) f = figures_of(r);
     const struct field all[FIELDS] = {
-        {"spec", WORD, .word = bench_label(b, spec)},
+        {"spec", WORD, .word = bench_label(b, entry)},
         {"dtype", WORD, .word = dtype_name(s->dtype)},
         {"head_dim", WHOLE, .whole = s->head_dim},
         {"value_dim", WHOLE, .whole = s->value_dim},
@@ -236,6 +267,9 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int sp
         {"workspace_bytes", WHOLE, .whole = (int64_t)r->workspace, .absent = no},
         {"would_take_s", REAL, .real = r->best, .absent = !no || r->best <= 0},
         {"compiler", WORD, .word = b->compiler},
+        {"pass", WORD, .word = bench_pass(b, entry)},
+        {"saved_bytes", WHOLE, .whole = (int64_t)r->saved, .absent = no || !b->o->backward},
+        {"over_forward", REAL, .real = over, .absent = over <= 0},
     };
     memcpy(field, all, sizeof all);
 }
@@ -263,11 +297,11 @@ static void print_json(const struct bench *b, struct text *out)
     if (b->ids) json_object_set_new(top, "document", json_integer(b->request.document));
     json_object_set_new(top, "interrupted", json_boolean(b->interrupted));
     for (int k = 0; k < b->begun; k++)
-        for (int s = 0; s < b->specs; s++) {
+        for (int e = 0; e < b->entries; e++) {
             struct field field[FIELDS];
-            if (!told(&b->point[k].result[s])) continue;
+            if (!told(&b->point[k].result[e])) continue;
             json_t *one = json_object();
-            fields_of(b, &b->point[k], s, field);
+            fields_of(b, &b->point[k], e, field);
             for (int f = 0; f < FIELDS; f++)
                 if (!field[f].absent) json_object_set_new(one, field[f].name, json_field(&field[f]));
             json_array_append_new(results, one);
@@ -286,9 +320,9 @@ static void print_csv(const struct bench *b, struct text *out)
     for (int f = 0; f < FIELDS; f++) text_add(out, "%s%s", f ? "," : "", field[f].name);
     text_add(out, "\r\n");
     for (int k = 0; k < b->begun; k++)
-        for (int s = 0; s < b->specs; s++) {
-            if (!told(&b->point[k].result[s])) continue;
-            fields_of(b, &b->point[k], s, field);
+        for (int e = 0; e < b->entries; e++) {
+            if (!told(&b->point[k].result[e])) continue;
+            fields_of(b, &b->point[k], e, field);
             for (int f = 0; f < FIELDS; f++) {
                 if (f) text_add(out, ",");
                 if (field[f].absent) continue;

@@ -11,11 +11,12 @@
 /* Threads are left as 0, OpenMP's default, where the option is not there. */
 bool bench_request_read(const struct options *o, struct bench_request *r);
 
-/* One spec at one point. */
+/* One pass of one spec at one point. */
 struct bench_result {
     bool measured;
     char skipped[160]; /* else why not, when it is its turn; "" before */
     const char *form;  /* "linear", "quadratic" */
+    size_t saved;      /* bytes that forward leaves to backward, where that is measured, too */
     int runs;
     double median,
         best;      /* seconds of a call; where it was left out for its length, `best` is what it would take, or 0 */
@@ -30,7 +31,7 @@ struct bench_point {
     int64_t length;
     struct head_counts heads;
     int threads;
-    struct bench_result result[MAX_SPECS];
+    struct bench_result result[MAX_ENTRIES];
 };
 struct bench {
     const struct options *o;
@@ -38,8 +39,9 @@ struct bench {
     struct machine *machine;
     const struct target *target; /* the best one here */
     const char *compiler;        /* and its version: what compiled the kernels */
-    int specs;
-    const struct unit *unit[MAX_SPECS];
+    int entries; /* what is measured at a point: of each spec forward and, where it was asked for, backward after it */
+    const struct unit *unit[MAX_ENTRIES];
+    bool backward[MAX_ENTRIES];
     int points, begun; /* the first `begun` have results */
     struct bench_point *point;
     bool ids; /* some spec reads ids */
@@ -53,10 +55,12 @@ enum status bench_report(const struct bench *b);
 /* The picture, as SVG. */
 void bench_plot(const struct bench *b, struct text *out);
 /* Points and specs that are drawn and named together: the heads or threads where there are several. */
-void bench_series_name(const struct bench *b, int spec, const struct bench_point *p, struct text *out);
+void bench_series_name(const struct bench *b, int entry, const struct bench_point *p, struct text *out);
 
-/* Its name, and where another spec has the same one the file. */
-const char *bench_label(const struct bench *b, int spec);
+/* The spec's name, and where another spec has the same one its file. */
+const char *bench_label(const struct bench *b, int entry);
+/* "forward", "backward" */
+const char *bench_pass(const struct bench *b, int entry);
 void bench_heads_name(const struct head_counts *h, struct text *out);
 
 #endif

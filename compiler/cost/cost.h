@@ -41,7 +41,8 @@ struct counts {
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 
-/* What the loops visit, by their own bounds (visit.c). */
+/* What the loops visit, by their own bounds (visit.c): of two sequences that loops run over, one inside the other, the
+   outer is that of the queries here, the inner that of the keys. */
 struct visited {
     double pairs; /* of queries and keys, over all heads and batches */
     double tiles; /* of keys, each times the queries that meet it */
@@ -62,6 +63,14 @@ double nominal_bandwidth(void);
 /* Arrays that fit a cache of `cache` bytes are not read from memory in one call after the other; 0: none do. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache);
+/* What several compilations do one after the other, as the parts of the gradients. `whole` is all of them as one graph,
+   which computes nothing twice: what is useful is counted in it. */
+struct program {
+    const struct compilation *whole, *const *part;
+    int parts;
+};
+void count_parts(const struct program *p, const struct problem_size *size, int64_t document, int threads, int64_t cache,
+                 struct counts *out, struct roofline *roofline);
 /* At `peak` FLOPs and `bandwidth` bytes a second; sets *memory, which may be NULL, where bytes take longer. */
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
 

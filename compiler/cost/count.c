@@ -441,17 +441,21 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* Keys that come into a state: each when it first can, at the beginning of the chunk after its own. */
+/* Keys that come into a state: each when it first can, in the chunk after its own, or before it. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
-    if (!where || where->op == EXPR_INT) return (double)x->size->n_k;
+    if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
     struct row r;
     int64_t length = x->chunk >= 0 ? x->m->axis[x->chunk].extent : 1, keys = 0;
     row_start(x, &r);
-    for (int64_t j = 0; j < x->size->n_k; j++) {
+    for (int64_t j = 0; j < x->extent[x->key]; j++) {
+        bool comes = false;
         row_set(&r, x->key, j);
-        row_set(&r, x->chunk, j / length + 1);
-        keys += expr_eval_int(where, &r.env) != 0;
+        for (int64_t beside = -1; beside <= 1; beside += 2) {
+            row_set(&r, x->chunk, j / length + beside);
+            comes |= expr_eval_int(where, &r.env) != 0;
+        }
+        keys += comes;
     }
     return (double)keys;
 }
@@ -484,54 +488,96 @@ static double constants(const struct counter *x, uint32_t axes)
     return product;
 }
 
-/* Points of the run-time axes that are used, and into *met how many are computed. */
-static double points(struct counter *x, int n, uint32_t axes, double *met)
+/* Over how many heads and batches the axes go. */
+static double heads_of(const struct counter *x, uint32_t axes)
 {
-    const struct value *v = &x->g->value[n];
-    const struct problem_size *size = x->size;
-    bool query = x->query >= 0 && axes >> x->query & 1, key = x->key >= 0 && axes >> x->key & 1, members = false,
-         heads = false;
+    bool members = false, heads = false;
     for (int a = 0; a < x->m->axes; a++) {
         members |= (axes >> a & 1) && x->m->axis[a].source == SIZE_MEMBERS;
         heads |= (axes >> a & 1) && x->m->axis[a].source == SIZE_KV_HEADS;
     }
-    double batch = (double)size->batch, each = heads || members ? batch * (double)size->kv_heads : 1;
-    if (members) each *= (double)size->members;
-    if (query && key) {
-        const struct expr *where = of_pairs(x, v) || !v->where ? x->needed[n] : v->where;
-        *met = x->visited; /* kernels compute what a choice takes for all pairs of a tile */
-        return pairs_of(x, where) * batch;
-    }
-    if (key) {
-        double once = each * (is_state(x, v) ? keys_of(x, v->where) : (double)size->n_k);
-        *met = (x->for_state[n] || is_state(x, v) ? once : 0);
-        double tiles = x->visited / (double)x->c->tile_q;
-        if (x->for_pairs[n] && !is_state(x, v)) *met += tiles > once ? tiles : once;
-        return once;
-    }
-    return *met = query ? each * (double)size->n_q : 1;
+    double each = heads || members ? (double)(x->size->batch * x->size->kv_heads) : 1;
+    return members ? each * (double)x->size->members : each;
+}
+
+static bool goes_over(uint32_t axes, int axis)
+{
+    return axis >= 0 && axes >> axis & 1;
+}
+
+/* Points of the run-time axes that are used. */
+static double used_points(struct counter *x, int n, uint32_t axes)
+{
+    const struct value *v = &x->g->value[n];
+    const bool query = goes_over(axes, x->query), key = goes_over(axes, x->key);
+    if (query && key)
+        return pairs_of(x, of_pairs(x, v) || !v->where ? x->needed[n] : v->where) * (double)x->size->batch;
+    if (key) return heads_of(x, axes) * (is_state(x, v) ? keys_of(x, v->where) : (double)x->extent[x->key]);
+    return query ? heads_of(x, axes) * (double)x->extent[x->query] : 1;
+}
+
+/* And how many are computed: of pairs all that a tile has, for kernels compute what a choice takes for each. */
+static double met_points(struct counter *x, int n, uint32_t axes)
+{
+    const struct value *v = &x->g->value[n];
+    const bool query = goes_over(axes, x->query), key = goes_over(axes, x->key);
+    if (query && key) return x->visited;
+    if (!key) return used_points(x, n, axes);
+    const double once = used_points(x, n, axes), tiles = x->visited / (double)x->c->tile_q;
+    double met = x->for_state[n] || is_state(x, v) ? once : 0;
+    if (x->for_pairs[n] && !is_state(x, v)) met += tiles > once ? tiles : once;
+    return met;
 }
 
 /* ---- bytes ---- */
 
-/* Moved to and from memory: everything once; but keys and values once for each tile of queries where those that a query
-   sees do not stay in a cache. */
+/* Elements of an array, over the run-time axes alone where `run_time`. */
+static double elements_of(const struct counter *x, const struct array *a, bool run_time)
+{
+    double count = 1;
+    for (int k = 0; k < a->rank; k++)
+        if (!run_time || x->m->axis[a->axes[k]].source != SIZE_CONSTANT) count *= (double)x->extent[a->axes[k]];
+    return count;
+}
+
+static bool array_has(const struct array *a, int axis)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (a->axes[k] == axis) return true;
+    return false;
+}
+
+/* Whether it is a caller's, and no array before it is the same one. */
+static bool is_moved(const struct loops *l, int n)
+{
+    const struct array *a = &l->array[n];
+    if (a->kind != ARRAY_INPUT && a->kind != ARRAY_OUTPUT && a->kind != ARRAY_PARAM) return false;
+    for (int k = 0; k < n; k++)
+        if (l->array[k].kind == a->kind && strcmp(l->array[k].name, a->name) == 0) return false;
+    return true;
+}
+
+/* Moved to and from memory: everything once; but what is streamed over once for each tile of the lanes, where the rows
+   that one of these sees do not stay in a cache. */
 static double bytes_of(const struct counter *x, int64_t cache)
 {
-    const struct problem_size *size = x->size;
-    const struct spec *spec = x->c->spec;
-    double element = dtype_bytes(spec->dtype), param = dtype_bytes(dtype_of_sums(spec->dtype)),
-           heads = (double)(size->batch * size->kv_heads), row = element * (double)(spec->head_dim + spec->value_dim);
-    double queries = heads * (double)size->members * (double)size->n_q, once = heads * (double)size->n_k, keys = once;
-    double tiles = x->visited / (double)x->c->tile_q;
-    if (queries > 0 && x->visited / queries * row > (double)cache && tiles > once) keys = tiles;
-    double bytes = (queries + keys) * row;
-    for (int n = 0; n < x->g->values; n++) {
-        const struct value *v = &x->g->value[n];
-        if (v->op != GRAPH_PARAM) continue;
-        double count = 1;
-        for (int k = 0; k < v->rank; k++) count *= (double)x->extent[v->axes[k]];
-        bytes += of_pairs(x, v) ? x->visited * param : count * (v->integers ? 4 : param);
+    const struct loops *l = x->c->loops;
+    const struct value *result = &x->g->value[x->g->output[0].value];
+    double lanes = 1, row = 0, bytes = 0;
+    for (int k = 0; k < result->rank; k++)
+        if (x->m->axis[result->axes[k]].source != SIZE_CONSTANT) lanes *= (double)x->extent[result->axes[k]];
+    for (int n = 0; n < l->arrays; n++)
+        if (is_moved(l, n) && l->array[n].kind == ARRAY_INPUT && array_has(&l->array[n], x->key))
+            row += elements_of(x, &l->array[n], false) / elements_of(x, &l->array[n], true) *
+                   dtype_bytes(l->array[n].dtype);
+    const bool again = lanes > 0 && x->visited / lanes * row > (double)cache;
+    for (int n = 0; n < l->arrays; n++) {
+        const struct array *a = &l->array[n];
+        if (!is_moved(l, n)) continue;
+        double points = elements_of(x, a, true), met = x->visited / (double)x->c->tile_q, here = points;
+        if (array_has(a, x->key) && array_has(a, x->query)) here = x->visited;
+        if (a->kind == ARRAY_INPUT && array_has(a, x->key) && again && met > points) here = met;
+        bytes += points > 0 ? here * elements_of(x, a, false) / points * dtype_bytes(a->dtype) : 0;
     }
     return bytes;
 }
@@ -569,64 +615,112 @@ static void make_ids(struct counter *x)
     }
 }
 
-void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
-                struct counts *out)
+static bool counter_open(struct counter *x, const struct compilation *c, const struct problem_size *size,
+                         int64_t document)
 {
-    struct counter counter = {.c = c,
-                              .g = c->graph,
-                              .m = c->graph->module,
-                              .size = size,
-                              .query = -1,
-                              .key = -1,
-                              .chunk = -1,
-                              .document = document,
-                              .exact = true},
-                   *x = &counter;
-    for (int a = 0; a < x->m->axes; a++) {
-        x->extent[a] = axis_extent(x->m, a, size);
-    }
+    *x = (struct counter){.c = c,
+                          .g = c->graph,
+                          .m = c->graph->module,
+                          .size = size,
+                          .document = document,
+                          .exact = true};
+    for (int a = 0; a < x->m->axes; a++) x->extent[a] = axis_extent(x->m, a, size);
     struct roles roles;
     roles_of(x->g, 0, &roles);
     x->query = roles.lane;
     x->key = roles.stream;
     x->chunk = roles.chunk;
-    size_t values = (size_t)x->g->values;
+    const size_t values = (size_t)x->g->values;
     x->needed = calloc(values, sizeof *x->needed);
     x->for_pairs = calloc(2 * values, sizeof *x->for_pairs);
+    if (!x->needed || !x->for_pairs) return false;
     x->for_state = x->for_pairs + values;
-    *out = (struct counts){.exact = true};
-    if (x->needed && x->for_pairs) {
-        make_ids(x);
-        find_useful(x);
-        find_needed(x);
-        find_pairs(x);
-        struct visited visited;
-        count_visits(c->loops, size, &x->ids, &visited);
-        x->visited = visited.pairs;
-        out->tiles = visited.tiles;
-        x->exact &= visited.exact;
-        for (int n = 0; n < x->g->values; n++) {
-            const struct value *v = &x->g->value[n];
-            if (!x->needed[n] || !v->operands) continue;
-            uint32_t axes = axes_around(v);
-            double met, here = points(x, n, axes, &met), around = constants(x, axes);
-            bool product = v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM && is_state(x, v));
-            out->flops += product ? 2 * around * here : 0;
-            out->scalars += product ? 0 : here * around * (v->op == GRAPH_MAP ? operations(v->expr) : 1);
-            out->work += met * value_work(x->g, v);
-        }
-        out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
-        if (loops_paired(c->loops)) out->work -= x->visited * work_saved_by_bf16(c);
-        out->pairs = x->pairs;
-        out->visited = x->visited;
-        out->bytes = bytes_of(x, cache);
-        out->once = bytes_of(x, INT64_MAX);
-        out->exact = x->exact;
-    }
+    make_ids(x);
+    find_useful(x);
+    find_needed(x);
+    return true;
+}
+
+static void counter_close(struct counter *x)
+{
     free(x->needed);
     free(x->for_pairs);
     free(x->reach.range);
     free(x->whole.range);
+}
+
+/* What a caller gets of the program. */
+static void count_useful(const struct compilation *c, const struct problem_size *size, int64_t document,
+                         struct counts *out)
+{
+    struct counter counter, *x = &counter;
+    if (counter_open(x, c, size, document)) {
+        find_pairs(x);
+        for (int n = 0; n < x->g->values; n++) {
+            const struct value *v = &x->g->value[n];
+            if (!x->needed[n] || !v->operands) continue;
+            const uint32_t axes = axes_around(v);
+            const double points = used_points(x, n, axes) * constants(x, axes);
+            const bool product = v->op == GRAPH_CONTRACT ||
+                                 (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM && is_state(x, v));
+            out->flops += product ? 2 * points : 0;
+            out->scalars += product ? 0 : points * (v->op == GRAPH_MAP ? operations(v->expr) : 1);
+        }
+        out->pairs = x->pairs;
+        out->exact &= x->exact;
+    }
+    counter_close(x);
+}
+
+/* What its loops do for that. */
+static void count_loops(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
+                        struct counts *out)
+{
+    struct counter counter, *x = &counter;
+    if (counter_open(x, c, size, document)) {
+        struct visited visited;
+        count_visits(c->loops, size, &x->ids, &visited);
+        out->visited = x->visited = visited.pairs;
+        out->tiles = visited.tiles;
+        for (int n = 0; n < x->g->values; n++)
+            if (x->needed[n] && x->g->value[n].operands)
+                out->work += met_points(x, n, axes_around(&x->g->value[n])) * value_work(x->g, &x->g->value[n]);
+        out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
+        if (loops_paired(c->loops)) out->work -= x->visited * work_saved_by_bf16(c);
+        out->bytes = bytes_of(x, cache);
+        out->once = bytes_of(x, INT64_MAX);
+        out->exact &= visited.exact;
+    }
+    counter_close(x);
+}
+
+void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
+                struct counts *out)
+{
+    *out = (struct counts){.exact = true};
+    count_useful(c, size, document, out);
+    count_loops(c, size, document, cache, out);
+}
+
+void count_parts(const struct program *p, const struct problem_size *size, int64_t document, int threads, int64_t cache,
+                 struct counts *out, struct roofline *roofline)
+{
+    *out = (struct counts){.exact = true};
+    *roofline = (struct roofline){0, 0};
+    count_useful(p->whole, size, document, out);
+    for (int k = 0; k < p->parts; k++) {
+        struct counts part = {.exact = true};
+        count_loops(p->part[k], size, document, cache, &part);
+        const struct roofline of_part = roofline_of(p->part[k], size, &part, threads, cache);
+        out->visited += part.visited;
+        out->tiles += part.tiles;
+        out->work += part.work;
+        out->bytes += part.bytes;
+        out->once += part.once;
+        out->exact &= part.exact;
+        roofline->work += of_part.work;
+        roofline->bytes += of_part.bytes;
+    }
 }
 
 void count_pair(const struct graph *g, long long *products, long long *scalars)

@@ -3,6 +3,7 @@
    takes. */
 #include "cost.h"
 #include "constants.h"
+#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../target/target.h"
 
@@ -19,8 +20,17 @@ double nominal_bandwidth(void)
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache)
 {
-    /* without a state to share, a thread has whole tiles of queries: where they are few, some threads have none */
-    int64_t tiles = size->batch * size->kv_heads * size->members * ((size->n_q + c->tile_q - 1) / c->tile_q);
+    /* without a state to share, a thread has whole tiles of the lanes: where they are few, some threads have none */
+    struct roles roles;
+    const struct value *result = &c->graph->value[c->graph->output[0].value];
+    int64_t tiles = 1;
+    roles_of(c->graph, 0, &roles);
+    for (int k = 0; k < result->rank; k++) {
+        const int axis = result->axes[k];
+        const int64_t extent = axis_extent(c->graph->module, axis, size);
+        if (c->graph->module->axis[axis].source == SIZE_CONSTANT) continue;
+        tiles *= axis == roles.lane ? (extent + c->tile_q - 1) / c->tile_q : extent;
+    }
     double busy = !c->linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
     return (struct roofline){.work = counts->work / (PRODUCT_SHARE * busy),
                              .bytes = counts->once <= (double)cache ? 0 : counts->bytes};

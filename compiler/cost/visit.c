@@ -18,7 +18,7 @@ struct walk {
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
     struct environment env;
     uint32_t named; /* the axes that the bounds of some loop name */
-    int query;      /* the axis that a loop over queries is open for, or -1 */
+    int query;      /* the sequence that a loop around is open for, or -1 */
     struct attn_range *range;
     int64_t ranges, room;
     struct visited *out;
@@ -172,7 +172,7 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     if (max < 2 * FIRST_ITERATIONS) max = 2 * FIRST_ITERATIONS;
     int64_t group = iterations > max ? (iterations - FIRST_ITERATIONS - 1) / (max - FIRST_ITERATIONS) + 1 : 1;
     w->out->exact &= group == 1;
-    if (w->m->axis[s->axis].source == SIZE_N_Q) w->query = s->axis;
+    if (axis_is_sequence(&w->m->axis[s->axis])) w->query = s->axis;
     for (int64_t n = 0, part; n < iterations; n += part) {
         part = n < FIRST_ITERATIONS ? 1 : iterations - n < group ? iterations - n : group;
         if (set_tile(w, s, from, to, chosen(n, part))) walk(w, s->body, weight * (double)part);
@@ -183,14 +183,28 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     w->stride[s->axis] = stride;
 }
 
+/* Whether some loop inside is over another sequence. */
+static bool meets_another(const struct walk *w, const struct stmt *s, int axis)
+{
+    for (; s; s = s->next)
+        if ((s->op == LOOPS_FOR && s->axis != axis && axis_is_sequence(&w->m->axis[s->axis])) ||
+            meets_another(w, s->body, axis))
+            return true;
+    return false;
+}
+
 static void walk(struct walk *w, const struct stmt *s, double weight)
 {
     for (; s; s = s->next) {
         if (s->op == LOOPS_IF) walk(w, s->body, weight);
         if (s->op != LOOPS_FOR) continue;
         switch (w->m->axis[s->axis].source) {
+        case SIZE_N_Q:
         case SIZE_N_K:
-            if (w->query >= 0) visit_keys(w, s, weight);
+            if (w->query >= 0 && w->query != s->axis)
+                visit_keys(w, s, weight);
+            else if (w->query == s->axis || meets_another(w, s->body, s->axis))
+                iterate(w, s, weight);
             break;
         case SIZE_UNITS:
         case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts meet the same pairs */
@@ -209,7 +223,6 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
             else
                 iterate(w, s, weight);
             break;
-        case SIZE_N_Q: iterate(w, s, weight); break;
         }
     }
 }

@@ -2,6 +2,7 @@
 #ifndef ATTNC_DRIVER_H
 #define ATTNC_DRIVER_H
 
+#include "../cost/cost.h"
 #include "../emit/emit.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -34,6 +35,7 @@ struct unit {
     const char *why_quadratic; /* why there is no linear form, or NULL */
     bool standalone;
     const char *command;     /* that makes the same output */
+    bool asked;              /* for gradients, by --backward and not by the spec */
     const char *tuned;       /* the file that the schedule is from, or NULL */
     const char *file, *text; /* what the spec was read from */
     size_t text_length;
@@ -58,6 +60,14 @@ const char *unit_source_hash(const struct unit *p);
 const struct target *unit_target_here(const struct unit *p);
 /* What the kernel runs on target t for that number of keys; NULL: it was not made for that. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
+
+/* What computes all gradients for that number of keys, from what forward saved where it was `kept`; no parts: the spec
+   has none. (gradients.c) */
+struct program unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept);
+/* Bytes a row and head that forward saves for them. */
+size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys);
+/* What a part computes, in words: "dk, dv". */
+const char *unit_part_name(const struct unit *p, const struct compilation *part);
 
 /* What a knob changes: the loops, and with them their cost, or only how the emitter prints them. */
 enum knob_changes { KNOB_LOOPS, KNOB_PRINT };

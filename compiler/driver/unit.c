@@ -32,7 +32,7 @@ static void add_quoted(struct text *out, const char *word)
 }
 
 /* The command that makes the same output, with base names only. */
-static const char *reproducing(struct arena *arena, const char *file, const struct options *o)
+static const char *reproducing(struct arena *arena, const char *file, const struct options *o, bool asked)
 {
     struct text t = {0};
     const char *name = base_name(file);
@@ -47,6 +47,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     }
     if (o->standalone) text_add(&t, " --standalone");
     if (o->tuned) text_add(&t, " --tuned");
+    if (asked) text_add(&t, " --set 'emit=[forward, backward]'");
     for (int k = 0; k < o->sets; k++) {
         text_add(&t, " --set ");
         add_quoted(&t, o->set[k]);
@@ -99,6 +100,10 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
     if (p->spec && o->schedule) take_schedule(p->spec, arena, o->schedule);
+    if (p->spec && o->backward && !(p->spec->emit & EMIT_BACKWARD)) {
+        p->spec->emit |= EMIT_BACKWARD;
+        p->asked = true;
+    }
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
@@ -109,6 +114,8 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
+    if (!good && p->asked && diagnostics_errors(d))
+        diagnostics_note(d, (struct position){0, 0}, "--backward asks for gradients, as 'emit: [forward, backward]' does");
     if (diagnostics_flush(d, stderr, o->console.color) > 0) good = false;
     if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->console.color) > 0) good = false;
     text_free(&source);
@@ -118,7 +125,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
         return NULL;
     }
     p->standalone = o->standalone;
-    p->command = reproducing(arena, file, o);
+    p->command = reproducing(arena, file, o, p->asked);
     if (!o->emit) return p;
     emit_source(emission_of(p), NULL, p->command, &p->source);
     emit_header(emission_of(p), p->command, &p->header);

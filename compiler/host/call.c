@@ -3,6 +3,7 @@
 #include "../../runtime/attnrt.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,24 @@ static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
         memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
 
-double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int role)
+double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role)
 {
+    const bool keys = role == ROLE_K || role == ROLE_V || role == ROLE_DK || role == ROLE_DV,
+               values = role == ROLE_V || role == ROLE_DV || role == ROLE_OUT || role == ROLE_DOUT;
     double rows = (double)p->batch *
-                  (role == 1 || role == 2 ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
-    return rows * (double)(role < 2 ? kernel->head_dim : kernel->value_dim) * (double)attn_dtype_size(kernel->dtype);
+                  (keys ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
+    return rows * (double)(values ? kernel->value_dim : kernel->head_dim) * (double)attn_dtype_size(kernel->dtype);
+}
+
+size_t call_workspace(const struct call *c)
+{
+    return c->kind == CALL_BACKWARD ? c->kernel->backward_workspace(&c->problem) : c->kernel->workspace(&c->problem);
+}
+
+/* The roles before it are the ones that a kind of call has. */
+static int roles_of_call(const struct call *c)
+{
+    return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;
 }
 
 static double param_bytes(const struct attn_param *p, const struct attn_problem *problem)
@@ -57,16 +71,17 @@ void call_arrays_free(struct call_arrays *a)
 
 static bool make_arrays(struct call *c, uint64_t seed)
 {
-    static const char *const name[ROLES] = {"q", "k", "v", "out"};
+    static const char *const name[ROLES] = {
+        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* of those that are read */
     struct call_arrays *a = c->arrays;
-    for (int role = 0; role < ROLES; role++) {
-        double bytes = call_array_bytes(c->kernel, &c->problem, role);
+    for (int role = 0; role < roles_of_call(c); role++) {
+        double bytes = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
         if (a->data[role] && a->bytes[role] >= bytes) continue;
         attn_free(a->data[role]);
         a->data[role] = attn_alloc((size_t)bytes);
         a->bytes[role] = a->data[role] ? bytes : 0;
         if (!a->data[role]) return false;
-        if (role < 3) fill(c->kernel->dtype, seed, name[role], a->data[role], (size_t)bytes);
+        if (name[role]) fill(c->kernel->dtype, seed, name[role], a->data[role], (size_t)bytes);
     }
     return true;
 }
@@ -115,30 +130,57 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
 
 double call_lacks(const struct call *c)
 {
-    double bytes = (double)c->kernel->workspace(&c->problem) + (double)c->kernel->params_bytes +
-                   (double)c->kernel->params_size();
-    for (int role = 0; role < ROLES; role++) {
-        double array = call_array_bytes(c->kernel, &c->problem, role);
+    double bytes = (double)call_workspace(c) + (double)c->kernel->params_bytes + (double)c->kernel->params_size();
+    for (int role = 0; role < roles_of_call(c); role++) {
+        double array = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
         if (array > c->arrays->bytes[role])
             bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
     }
+    if (c->kind != CALL_FORWARD) bytes += (double)c->kernel->saved(&c->problem);
+    if (c->kind == CALL_BACKWARD) bytes += call_array_bytes(c->kernel, &c->problem, ROLE_OUT);
     for (int k = 0; k < c->kernel->params; k++)
         bytes += c->kernel->param[k].random ? 0 : param_bytes(&c->kernel->param[k], &c->problem);
     return bytes;
 }
 
-int call_prepare(struct call *c, uint64_t seed, int64_t document)
+static int forward(const struct call *c, char *out, void *workspace)
 {
-    c->problem.workspace_bytes = c->kernel->workspace(&c->problem);
-    c->workspace = attn_alloc(c->problem.workspace_bytes);
-    if (!c->workspace || !make_arrays(c, seed)) return ATTN_EMEMORY;
-    return make_params(c, seed, document);
+    return c->kernel->forward(&c->problem, c->params, c->arrays->data[ROLE_Q], c->arrays->data[ROLE_K],
+                              c->arrays->data[ROLE_V], out, workspace);
 }
 
-int call_forward(const struct call *c)
+/* What backward is given of forward. */
+static int make_out(struct call *c)
 {
-    return c->kernel->forward(&c->problem, c->params, c->arrays->data[0], c->arrays->data[1], c->arrays->data[2],
-                              c->arrays->data[3], c->workspace);
+    const size_t bytes = c->problem.workspace_bytes;
+    c->out = attn_alloc((size_t)call_array_bytes(c->kernel, &c->problem, ROLE_OUT));
+    c->problem.workspace_bytes = c->kernel->workspace(&c->problem);
+    void *workspace = attn_alloc(c->problem.workspace_bytes);
+    const int error = c->out && workspace ? forward(c, c->out, workspace) : ATTN_EMEMORY;
+    attn_free(workspace);
+    c->problem.workspace_bytes = bytes;
+    return error;
+}
+
+int call_prepare(struct call *c, uint64_t seed, int64_t document)
+{
+    c->problem.workspace_bytes = call_workspace(c);
+    c->workspace = attn_alloc(c->problem.workspace_bytes);
+    if (c->kind != CALL_FORWARD) {
+        c->problem.saved_bytes = c->kernel->saved(&c->problem);
+        c->problem.saved = c->problem.saved_bytes ? attn_alloc(c->problem.saved_bytes) : NULL;
+    }
+    if (!c->workspace || (c->problem.saved_bytes && !c->problem.saved) || !make_arrays(c, seed)) return ATTN_EMEMORY;
+    const int error = make_params(c, seed, document);
+    return error || c->kind != CALL_BACKWARD ? error : make_out(c);
+}
+
+int call_run(const struct call *c)
+{
+    char *const *data = c->arrays->data;
+    if (c->kind != CALL_BACKWARD) return forward(c, data[ROLE_OUT], c->workspace);
+    return c->kernel->backward(&c->problem, c->params, data[ROLE_Q], data[ROLE_K], data[ROLE_V], c->out,
+                               data[ROLE_DOUT], data[ROLE_DQ], data[ROLE_DK], data[ROLE_DV], NULL, c->workspace);
 }
 
 void call_release(struct call *c)
@@ -148,6 +190,9 @@ void call_release(struct call *c)
     attn_free(c->params);
     attn_free(c->generated);
     attn_free(c->workspace);
-    c->params = c->generated = c->workspace = NULL;
+    attn_free(c->problem.saved);
+    attn_free(c->out);
+    c->params = c->generated = c->workspace = c->problem.saved = NULL;
+    c->out = NULL;
     c->learned = NULL;
 }

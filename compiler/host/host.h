@@ -41,32 +41,40 @@ void kernel_unload(struct loaded_kernel *k);
    OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);
 
-enum { ROLES = 4 };
+/* The arrays of a call; those of backward after those of forward. */
+enum call_role { ROLE_Q, ROLE_K, ROLE_V, ROLE_OUT, ROLE_DOUT, ROLE_DQ, ROLE_DK, ROLE_DV, ROLES };
 
-/* q, k, v, out; kept from call to call and grown where a call needs more. Zero it first. */
+/* Kept from call to call and grown where a call needs more. Zero it first. */
 struct call_arrays {
     char *data[ROLES];
     double bytes[ROLES];
 };
 void call_arrays_free(struct call_arrays *a);
 
+/* What is called: forward; forward, which saves what backward needs; backward, with what forward saved. */
+enum call_kind { CALL_FORWARD, CALL_SAVING, CALL_BACKWARD };
+
 /* A kernel with what a call of it needs. */
 struct call {
     const struct attn_kernel *kernel;
+    enum call_kind kind;
     struct attn_problem problem;
     struct call_arrays *arrays;
     void *params, *generated, *workspace;
+    char *out; /* of backward, which no other call may write */
     void **learned;
 };
-/* Bytes of q, k, v or out. */
-double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int role);
+/* Bytes of an array. */
+double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
+/* Bytes of the workspace. */
+size_t call_workspace(const struct call *c);
 /* Bytes that call_prepare would take beside those that are there. */
 double call_lacks(const struct call *c);
-/* Arrays, parameters and workspace for c->kernel, problem and arrays, from a seed; integer parameters number runs of
-   `document` positions. 0, or ATTN_E... */
+/* Arrays, parameters and workspace for c->kernel, kind, problem and arrays, from a seed; integer parameters number runs
+   of `document` positions. For backward forward is called. 0, or ATTN_E... */
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* 0, or ATTN_E... */
-int call_forward(const struct call *c);
+int call_run(const struct call *c);
 /* All but the arrays; the struct may be prepared again. */
 void call_release(struct call *c);
 

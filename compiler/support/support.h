@@ -43,7 +43,7 @@ struct options {
     int threads;        /* 0: OpenMP's default */
     /* bench and explain, as they were written; NULL: not there (bench/options.c). Files may be "-", standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
-    bool machine;
+    bool machine, backward; /* backward: specs are compiled as if they asked for gradients */
     /* tune, as they were written (tune/options.c) */
     const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
     bool resume, query;

@@ -200,18 +200,18 @@ static double rounding(enum attn_dtype dtype)
 /* Both on the same arrays: false after the verdict was told. */
 static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
-    size_t bytes = (size_t)call_array_bytes(by_default->kernel, &by_default->problem, 3);
+    size_t bytes = (size_t)call_array_bytes(by_default->kernel, &by_default->problem, ROLE_OUT);
     char *expected = malloc(bytes);
-    int error = expected ? call_forward(by_default) : ATTN_EMEMORY;
+    int error = expected ? call_run(by_default) : ATTN_EMEMORY;
     if (error) {
         conclude(pipe, TUNE_REFUSED, "the usual schedule: %s", attn_strerror(error));
         free(expected);
         return false;
     }
-    memcpy(expected, by_default->arrays->data[3], bytes);
-    memset(by_default->arrays->data[3], 0xff, bytes); /* NaN, so that what is left out shows */
-    error = call_forward(candidate);
-    double off = error ? 0 : furthest_row(candidate->arrays->data[3], expected, candidate);
+    memcpy(expected, by_default->arrays->data[ROLE_OUT], bytes);
+    memset(by_default->arrays->data[ROLE_OUT], 0xff, bytes); /* NaN, so that what is left out shows */
+    error = call_run(candidate);
+    double off = error ? 0 : furthest_row(candidate->arrays->data[ROLE_OUT], expected, candidate);
     free(expected);
     if (error)
         conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
@@ -227,7 +227,7 @@ static double seconds_of(const struct call *c, int calls)
 {
     double start = attn_seconds();
     for (int k = 0; k < calls; k++)
-        if (call_forward(c)) return INFINITY;
+        if (call_run(c)) return INFINITY;
     return (attn_seconds() - start) / calls;
 }
 

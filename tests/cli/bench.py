@@ -19,7 +19,8 @@ CASES = []
 FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread '
           'flops gflops peak_gflops peak_spread shaking share_of_peak pairs visited pairs_exact scalar_operations '
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
-          'would_take_s compiler').split()
+          'would_take_s compiler pass saved_bytes over_forward').split()
+OF_BACKWARD = {'saved_bytes', 'over_forward'}   # fields that are there where backward is measured
 
 
 def case(function):
@@ -63,7 +64,7 @@ def json_adds_up(place):
     for r in rows:
         n, causal = r['length'], r['spec'] == 'soft'
         pairs = n * (n + 1) // 2 if causal else n * n
-        check(set(r) == set(FIELDS) - {'skipped', 'would_take_s', 'spread'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
+        check(set(r) == set(FIELDS) - OF_BACKWARD - {'skipped', 'would_take_s', 'spread'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
         check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
         check(pairs <= r['visited'] <= pairs + 64 * n and (causal or r['visited'] == pairs),
               '%s pairs visited of %s' % (r['visited'], pairs))
@@ -78,6 +79,49 @@ def json_adds_up(place):
     one, two = rows[0], rows[4]
     check(two['workspace_bytes'] == 2 * one['workspace_bytes'],
           'the workspace of two threads is not that of one, twice')
+
+
+@case
+def backward(place):
+    """Two results for each spec, whether or not it asks for gradients itself."""
+    place.write('asks.yaml', POLYNOMIAL.replace('poly', 'asks', 1) + 'emit: [forward, backward]\n')
+    words = ['soft.yaml', 'asks.yaml', '--lengths', '40,300', '--heads', '4/2', '--backward']
+    done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
+    rows = json.loads(place.read('x.json'))['results']
+    check([(r['length'], r['spec'], r['pass']) for r in rows]
+          == [(n, s, p) for n in (40, 300) for s in ('soft', 'asks') for p in ('forward', 'backward')], str(rows))
+    for forward, back in zip(rows[::2], rows[1::2]):
+        n, soft = forward['length'], forward['spec'] == 'soft'
+        pairs = 4 * (n * (n + 1) // 2 if soft else n * n)
+        D, E = (8, 8) if soft else (8, 4)
+        check(forward['pairs'] == back['pairs'] == pairs and back['pairs_exact'], 'pairs: %s' % back)
+        check(forward['flops'] == pairs * 2 * (D + E) and back['flops'] == pairs * 2 * (3 * D + 2 * E),
+              'three products of D and two of E: %s' % back)
+        # scores are made once for dq and once for dk and dv, each over the tiles that its own loops visit
+        check(2 * pairs <= back['visited'] <= 2 * pairs + 2 * 4 * 64 * n, 'visited: %s' % back)
+        check(near(back['over_forward'], back['best_s'] / forward['best_s']) and 'over_forward' not in forward,
+              'over forward: %s' % back)
+        check(forward['saved_bytes'] == back['saved_bytes'] >= 4 * 4 * n and back['form'] == 'quadratic', str(back))
+        check(back['bytes'] > forward['bytes'] and back['workspace_bytes'] > 0, 'bytes: %s' % back)
+    table = done.stdout.splitlines()
+    title = next(line for line in table if line.lstrip().startswith('length'))
+    for words in 'pass', 'saved', 'of forward', 'x soft':
+        check(words in title, 'no column ' + words)
+    check(len(re.findall(r'^ *(?:40|300) +4/2 +\w+ +(?:forward|backward) +quadratic', done.stdout, re.M)) == 8,
+          done.stdout)
+    found = list(csv.DictReader(io.StringIO(place.read('x.csv').decode(), newline='')))
+    check([r['pass'] for r in found] == 4 * ['forward', 'backward'] and all(
+        bool(r['over_forward']) == (r['pass'] == 'backward') for r in found), str(found[:2]))
+    text = ''.join(svg(place, 'x.svg')[0].itertext())
+    check(all('%s, %s' % (s, p) in text for s in ('soft', 'asks') for p in ('forward', 'backward')), text)
+
+
+@case
+def backward_that_there_is_not(place):
+    """What cannot have gradients is named, and that it was the option that asked for them."""
+    place.write('sketch.yaml', SKETCH.rstrip() + '\nalgorithm: linear\nemit: [decode]\n')
+    done = bench(place, 'sketch.yaml', '--lengths', '40', '--backward', status=1)
+    check("emit 'decode'" in done.stderr and not done.stdout, done.stderr)
 
 
 @case

@@ -1,0 +1,63 @@
+/* What a unit has of gradients: the parts that run for a number of keys, and all of them as one graph. */
+#include "driver.h"
+#include "../cost/cost.h"
+#include "../pass/pass.h"
+#include "../schedule/schedule.h"
+#include "../variant/variant.h"
+
+/* The last pass on graphs is the last one that is needed. */
+static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
+{
+    (void)c;
+    (void)user;
+    return pass->cleanup || pass[1].level == PASS_GRAPH;
+}
+
+/* All gradients in one graph, where parts compute for themselves what they share. */
+static const struct compilation *whole_of(const struct unit *p, const struct compilation *part)
+{
+    struct compilation *c = arena_alloc(p->arena, sizeof *c);
+    *c = (struct compilation){.spec = part->spec,
+                              .schedule = part->schedule,
+                              .target = part->target,
+                              .diagnostics = part->diagnostics,
+                              .source = part->source,
+                              .linear = part->linear,
+                              .program = PROGRAM_GRADIENTS};
+    c->graph = build_graph(p->arena, p->spec, c->diagnostics);
+    if (c->graph) passes_run(c, while_graph, NULL);
+    return c;
+}
+
+struct program unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
+{
+    const struct compilation *forward = unit_choice(p, t, keys), *last = NULL;
+    const struct compilation **part = arena_alloc(p->arena, MAX_PARTS * sizeof *part);
+    struct program made = {.part = part};
+    kept &= forward && forward->program == PROGRAM_SAVING;
+    for (int k = 0; k < p->backwards; k++) {
+        const struct compilation *c = p->backward[k];
+        if (c->target != t || (c->program == PROGRAM_SAVED && kept)) continue;
+        part[made.parts++] = last = c;
+    }
+    if (last) made.whole = whole_of(p, last);
+    return made;
+}
+
+size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys)
+{
+    const struct compilation *forward = unit_choice(p, t, keys);
+    if (!p->backwards || !forward || forward->program != PROGRAM_SAVING) return 0;
+    return (size_t)p->saved * (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
+}
+
+const char *unit_part_name(const struct unit *p, const struct compilation *part)
+{
+    const struct graph *g = part->graph;
+    const char *name = "";
+    if (part->program == PROGRAM_SAVED) return "what is saved";
+    if (part->program == PROGRAM_ROW_SUMS) return "sums of rows";
+    for (int o = 0; o < g->outputs; o++)
+        name = arena_printf(p->arena, "%s%s%s", name, o ? ", " : "", g->output[o].name);
+    return name;
+}
