@@ -1,6 +1,6 @@
 /* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each entry, a spec's
-   forward or its backward, has its turn, again and again, so that what disturbs the machine disturbs all of them; beside them stand the machine's peak
-   and what the roofline expects. */
+   forward or its backward, has its turn, again and again, so that what disturbs the machine disturbs all of them;
+   beside them stand the machine's peak and what the roofline expects. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -37,7 +37,7 @@ struct running {
     struct bench *b;
     struct arena *arena;
     struct loaded_kernel loaded[MAX_ENTRIES]; /* those of backward are those of forward */
-    struct call_arrays arrays[DTYPES]; /* that all specs share */
+    struct call_arrays arrays[DTYPES];        /* that all specs share */
     struct prepared prepared[MAX_ENTRIES];
     pthread_mutex_t lock; /* whoever changes or tells results */
     pthread_t watcher;
@@ -181,9 +181,8 @@ static bool prepare(struct running *r, int point, int entry)
         return false;
     }
     const struct compilation *forward = unit_choice(unit, unit_target_here(unit), at->length);
-    const struct program program = b->backward[entry]
-                                       ? unit_gradients(unit, unit_target_here(unit), at->length, true)
-                                       : (struct program){forward, &forward, 1};
+    const struct program program = b->backward[entry] ? unit_gradients(unit, unit_target_here(unit), at->length, true)
+                                                      : (struct program){forward, &forward, 1};
     const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
                                       at->length, at->length};
     result->form = program.whole->linear ? "linear" : "quadratic";

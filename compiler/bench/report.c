@@ -189,7 +189,8 @@ static void print_table(const struct bench *b, struct text *out)
                 text_add(out, "left out: %s", line[k].skipped);
                 break;
             }
-            table_cell(out, k < 0 ? column[c].title : line[k].cell[c], width[c], c == SPEC || c == PASS || c == FORM, c == last);
+            table_cell(out, k < 0 ? column[c].title : line[k].cell[c], width[c], c == SPEC || c == PASS || c == FORM,
+                       c == last);
             if (c < last) text_add(out, "  ");
         }
         text_add(out, "\n");

@@ -168,7 +168,7 @@ static void explain_expressions(const struct spec *spec)
     explain_mask(spec->mask, &any);
 }
 
-/* What the table of costs is of: lengths, and the machine if it was asked for. */
+/* What the tables of costs are of: lengths, and the machine if it was asked for. */
 struct costs {
     struct lengths lengths;
     int64_t document;
@@ -177,50 +177,71 @@ struct costs {
     int threads;
 };
 
-static void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
+/* What a unit is held against. */
+struct limits {
+    double peak, bandwidth, spread;
+    int64_t cache;
+};
+
+static struct limits limits_of(const struct unit *p, const struct costs *costs)
 {
     const struct target *target = p->compilation[0]->target;
-    enum dtype dtype = p->spec->dtype;
-    double peak = nominal_peak(target, dtype), bandwidth = nominal_bandwidth(), spread = 0;
-    int64_t cache = target->l2_bytes;
-    section("Roofline, for one head with n queries and keys");
-    if (costs->machine) {
-        peak = machine_peak(costs->machine, dtype, costs->threads, 0);
-        bandwidth = machine_bandwidth(costs->machine, costs->threads, 0);
-        cache = machine_cache();
-        spread = machine_peak_spread(costs->machine, dtype, costs->threads);
-        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads,
-               costs->threads == 1 ? "" : "s", peak / 1e9, bandwidth / 1e9, costs->compiler);
-        if (spread > SPREAD_MAX)
-            printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n",
-                   100 * spread);
-    } else {
-        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
-    }
-    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of "
-           "cache\n",
-           peak / bandwidth, (long long)cache);
+    const enum dtype dtype = p->spec->dtype;
+    if (!costs->machine) return (struct limits){nominal_peak(target, dtype), nominal_bandwidth(), 0, target->l2_bytes};
+    return (struct limits){machine_peak(costs->machine, dtype, costs->threads, 0),
+                           machine_bandwidth(costs->machine, costs->threads, 0),
+                           machine_peak_spread(costs->machine, dtype, costs->threads), machine_cache()};
+}
+
+/* The rows of a table, of forward or of backward. Returns whether all pairs were counted. */
+static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, bool backward)
+{
+    const struct target *target = p->compilation[0]->target;
+    bool exact = true;
     printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
            "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
-    bool exact = true, ids = false;
     for (int k = 0; k < costs->lengths.count; k++) {
-        int64_t n = costs->lengths.length[k];
-        const struct compilation *c = unit_choice(p, target, n);
+        const int64_t n = costs->lengths.length[k];
+        const struct compilation *forward = unit_choice(p, target, n);
+        const struct program program = backward ? unit_gradients(p, target, n, true)
+                                                : (struct program){forward, &forward, 1};
         const struct problem_size size = {1, 1, 1, n, n};
         struct counts counts;
+        struct roofline roofline;
         bool memory;
-        char time[32];
-        count_work(c, &size, costs->document, cache, &counts);
-        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1, cache);
-        double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
-        char share[16] = "-";
+        char time[32], share[16] = "-";
+        count_parts(&program, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, &counts,
+                    &roofline);
+        double seconds = roofline_seconds(&roofline, limits->peak, limits->bandwidth, &memory);
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
         printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n,
-               c->linear ? "linear" : "quadratic", counts.flops, counts.visited, share, counts.work, counts.bytes,
-               counts.flops / counts.bytes, memory ? "memory" : "compute");
+               program.whole->linear ? "linear" : "quadratic", counts.flops, counts.visited, share, counts.work,
+               counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
+    return exact;
+}
+
+static void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
+{
+    const struct limits limits = limits_of(p, costs);
+    bool ids = false;
+    section("Roofline, for one head with n queries and keys");
+    if (costs->machine) {
+        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads,
+               costs->threads == 1 ? "" : "s", limits.peak / 1e9, limits.bandwidth / 1e9, costs->compiler);
+        if (limits.spread > SPREAD_MAX)
+            printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n",
+                   100 * limits.spread);
+    } else {
+        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", p->compilation[0]->target->name,
+               limits.peak, limits.bandwidth);
+    }
+    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of "
+           "cache\n",
+           limits.peak / limits.bandwidth, (long long)limits.cache);
+    const bool exact = print_costs(p, costs, &limits, false);
     printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and "
            "bytes are of all visited pairs;\n"
            "  `useful` is the share of these that the mask leaves. Work has maps too, an exponential at what it takes. "
@@ -229,11 +250,51 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
-    if (spread > SPREAD_MAX && !quiet)
+    if (limits.spread > SPREAD_MAX && !quiet)
         fprintf(stderr,
                 "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not "
                 "to be relied on\n",
-                100 * spread);
+                100 * limits.spread);
+}
+
+/* Of each length that has other parts than the one before: which they are, what they keep. */
+static void explain_parts(const struct unit *p, const struct costs *costs)
+{
+    const struct target *target = p->compilation[0]->target;
+    const char *last = NULL;
+    for (int k = 0; k < costs->lengths.count; k++) {
+        const int64_t n = costs->lengths.length[k];
+        const struct program program = unit_gradients(p, target, n, true);
+        struct text text = {0};
+        int64_t workspace = 0;
+        for (int part = 0; part < program.parts; part++) {
+            const int64_t bytes = loops_bytes(program.part[part]->loops);
+            workspace = bytes > workspace ? bytes : workspace;
+            text_add(&text, "%s%s", part ? "; " : "", unit_part_name(p, program.part[part]));
+        }
+        const size_t saved = unit_saved_bytes(p, target, n);
+        text_add(&text, "\n  forward saves %s for them; %lld bytes of workspace a thread\n",
+                 saved ? arena_printf(p->arena, "%zu bytes a row and head", saved) : "nothing", (long long)workspace);
+        if (!last)
+            printf("  parts, one after the other: %s", text.data);
+        else if (strcmp(text.data, last) != 0)
+            printf("  from %lld keys on: %s", (long long)n, text.data);
+        last = arena_copy(p->arena, text.data);
+        text_free(&text);
+    }
+}
+
+static void explain_gradients(const struct unit *p, const struct costs *costs)
+{
+    if (!(p->spec->emit & EMIT_BACKWARD)) return;
+    const struct limits limits = limits_of(p, costs);
+    section("Gradients, for one head with n queries and keys");
+    explain_parts(p, costs);
+    print_costs(p, costs, &limits, true);
+    printf(
+        "  FLOPs count every product once, `visited` the pairs of all parts: those that share no loops compute their "
+        "weights again, and so\n"
+        "  less is useful. Knobs of schedule: are of forward; the gradients have their defaults.\n");
 }
 
 /* The knobs that do something for the spec, with the default on the first target, and what the schedule sets. */
@@ -363,6 +424,7 @@ static void explain(const struct unit *p, const struct costs *costs, const struc
     explain_algorithm(p);
     explain_pairs(p);
     explain_costs(p, costs, o->console.quiet);
+    explain_gradients(p, costs);
     explain_targets(p);
     explain_expressions(spec);
     explain_loops(p->compilation[0]);

@@ -618,12 +618,8 @@ static void make_ids(struct counter *x)
 static bool counter_open(struct counter *x, const struct compilation *c, const struct problem_size *size,
                          int64_t document)
 {
-    *x = (struct counter){.c = c,
-                          .g = c->graph,
-                          .m = c->graph->module,
-                          .size = size,
-                          .document = document,
-                          .exact = true};
+    *x = (struct counter){
+        .c = c, .g = c->graph, .m = c->graph->module, .size = size, .document = document, .exact = true};
     for (int a = 0; a < x->m->axes; a++) x->extent[a] = axis_extent(x->m, a, size);
     struct roles roles;
     roles_of(x->g, 0, &roles);

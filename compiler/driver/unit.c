@@ -115,7 +115,8 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (!good && p->asked && diagnostics_errors(d))
-        diagnostics_note(d, (struct position){0, 0}, "--backward asks for gradients, as 'emit: [forward, backward]' does");
+        diagnostics_note(d, (struct position){0, 0},
+                         "--backward asks for gradients, as 'emit: [forward, backward]' does");
     if (diagnostics_flush(d, stderr, o->console.color) > 0) good = false;
     if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->console.color) > 0) good = false;
     text_free(&source);
