@@ -4,6 +4,7 @@
    every key or query; the sum of carried features counts as one more column of the state; features that are equal count
    once. Maps count as scalar operations. */
 #include "cost.h"
+#include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -529,59 +530,6 @@ static double met_points(struct counter *x, int n, uint32_t axes)
     return met;
 }
 
-/* ---- bytes ---- */
-
-/* Elements of an array, over the run-time axes alone where `run_time`. */
-static double elements_of(const struct counter *x, const struct array *a, bool run_time)
-{
-    double count = 1;
-    for (int k = 0; k < a->rank; k++)
-        if (!run_time || x->m->axis[a->axes[k]].source != SIZE_CONSTANT) count *= (double)x->extent[a->axes[k]];
-    return count;
-}
-
-static bool array_has(const struct array *a, int axis)
-{
-    for (int k = 0; k < a->rank; k++)
-        if (a->axes[k] == axis) return true;
-    return false;
-}
-
-/* Whether it is a caller's, and no array before it is the same one. */
-static bool is_moved(const struct loops *l, int n)
-{
-    const struct array *a = &l->array[n];
-    if (a->kind != ARRAY_INPUT && a->kind != ARRAY_OUTPUT && a->kind != ARRAY_PARAM) return false;
-    for (int k = 0; k < n; k++)
-        if (l->array[k].kind == a->kind && strcmp(l->array[k].name, a->name) == 0) return false;
-    return true;
-}
-
-/* Moved to and from memory: everything once; but what is streamed over once for each tile of the lanes, where the rows
-   that one of these sees do not stay in a cache. */
-static double bytes_of(const struct counter *x, int64_t cache)
-{
-    const struct loops *l = x->c->loops;
-    const struct value *result = &x->g->value[x->g->output[0].value];
-    double lanes = 1, row = 0, bytes = 0;
-    for (int k = 0; k < result->rank; k++)
-        if (x->m->axis[result->axes[k]].source != SIZE_CONSTANT) lanes *= (double)x->extent[result->axes[k]];
-    for (int n = 0; n < l->arrays; n++)
-        if (is_moved(l, n) && l->array[n].kind == ARRAY_INPUT && array_has(&l->array[n], x->key))
-            row += elements_of(x, &l->array[n], false) / elements_of(x, &l->array[n], true) *
-                   dtype_bytes(l->array[n].dtype);
-    const bool again = lanes > 0 && x->visited / lanes * row > (double)cache;
-    for (int n = 0; n < l->arrays; n++) {
-        const struct array *a = &l->array[n];
-        if (!is_moved(l, n)) continue;
-        double points = elements_of(x, a, true), met = x->visited / (double)x->c->tile_q, here = points;
-        if (array_has(a, x->key) && array_has(a, x->query)) here = x->visited;
-        if (a->kind == ARRAY_INPUT && array_has(a, x->key) && again && met > points) here = met;
-        bytes += points > 0 ? here * elements_of(x, a, false) / points * dtype_bytes(a->dtype) : 0;
-    }
-    return bytes;
-}
-
 /* ---- all together ---- */
 
 /* How many pairs meet: those of the sums over the keys of a query. */
@@ -683,8 +631,8 @@ static void count_loops(const struct compilation *c, const struct problem_size *
                 out->work += met_points(x, n, axes_around(&x->g->value[n])) * value_work(x->g, &x->g->value[n]);
         out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
         if (loops_paired(c->loops)) out->work -= x->visited * work_saved_by_bf16(c);
-        out->bytes = bytes_of(x, cache);
-        out->once = bytes_of(x, INT64_MAX);
+        out->bytes = bytes_moved(c, size, x->visited, cache);
+        out->once = bytes_moved(c, size, x->visited, INT64_MAX);
         out->exact &= visited.exact;
     }
     counter_close(x);

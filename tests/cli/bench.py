@@ -64,7 +64,8 @@ def json_adds_up(place):
     for r in rows:
         n, causal = r['length'], r['spec'] == 'soft'
         pairs = n * (n + 1) // 2 if causal else n * n
-        check(set(r) == set(FIELDS) - OF_BACKWARD - {'skipped', 'would_take_s', 'spread'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
+        check(set(r) == set(FIELDS) - OF_BACKWARD - {'skipped', 'would_take_s', 'spread'},
+              'fields %s' % sorted(set(r) ^ set(FIELDS)))
         check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
         check(pairs <= r['visited'] <= pairs + 64 * n and (causal or r['visited'] == pairs),
               '%s pairs visited of %s' % (r['visited'], pairs))
@@ -98,7 +99,8 @@ def backward(place):
         check(forward['flops'] == pairs * 2 * (D + E) and back['flops'] == pairs * 2 * (3 * D + 2 * E),
               'three products of D and two of E: %s' % back)
         sweeps = round(back['visited'] / forward['visited'])   # one for all gradients, or one each for some of them
-        check(1 <= sweeps <= 3 and sweeps * pairs <= back['visited'] <= sweeps * (pairs + 4 * 64 * n), 'visited: %s' % back)
+        check(1 <= sweeps <= 3 and sweeps * pairs <= back['visited'] <= sweeps * (pairs + 4 * 64 * n),
+              'visited: %s' % back)
         check(near(back['over_forward'], back['best_s'] / forward['best_s']) and 'over_forward' not in forward,
               'over forward: %s' % back)
         check(forward['saved_bytes'] == back['saved_bytes'] >= 4 * 4 * n and back['form'] == 'quadratic', str(back))
@@ -344,29 +346,32 @@ def explain_has_costs(place):
 
 @case
 def explain_has_gradients(place):
-    """The parts that run, what they keep, and what they cost: the same of a spec that asks for them and of --backward."""
+    """The parts that run, what they keep, what they cost: the same of a spec that asks for them and of --backward."""
     words = ['explain', 'soft.yaml', '--lengths', '100,4k']
     check('Gradients' not in place.attnc(*words).stdout, 'there are gradients that nobody asked for')
     text = place.attnc(*words, '--backward').stdout
-    check(text == place.attnc(*words, '--set', 'emit=[forward, backward]').stdout, '--backward is not what emit asks for')
+    check(text == place.attnc(*words, '--set', 'emit=[forward, backward]').stdout,
+          '--backward is not what emit asks for')
     part = text[text.index('Gradients'):text.index('\nTargets')]
     parts = re.search('parts, one after the other: (.*)\n  forward saves 4 bytes a row and head', part)
     check(parts, part)
     made = [names for names in parts[1].split('; ') if names.startswith('d')]
     check(sorted(', '.join(made).split(', ')) == ['dk', 'dq', 'dv'], 'parts: ' + parts[1])
-    rows = re.findall(r'^ +(100|4096) +quadratic +(\S+) +(\S+) +(\S+)% +\S+ +(\S+) +\S+ +(?:compute|memory)', part, re.M)
+    rows = re.findall(r'^ +(100|4096) +quadratic +(\S+) +(\S+) +(\S+)% +\S+ +(\S+) +\S+ +(?:compute|memory)',
+                      part, re.M)
     check([row[0] for row in rows] == ['100', '4096'], part)
     for n, flops, visited, useful, bytes_ in (map(float, row) for row in rows):
         pairs = n * (n + 1) / 2
         check(abs(flops / (pairs * 10 * 8) - 1) < 1e-3, '%g FLOPs for %g pairs' % (flops, pairs))
         visits = len(made) * pairs   # each part that makes gradients visits the pairs of the mask
-        check(visits < visited * 1.001 <= visits + len(made) * 65 * n and abs(visited * useful / 100 / pairs - 1) < 0.02,
-              part)
+        check(visits < visited * 1.001 <= visits + len(made) * 65 * n
+              and abs(visited * useful / 100 / pairs - 1) < 0.02, part)
         once = 4 * n * (8 * 8 + 2)   # four inputs, out, three gradients, what is saved, the sums of rows
         check(once <= bytes_ * 1.001 <= 2 * once, '%g bytes' % bytes_)
     place.write('sketch.yaml', SKETCH + 'emit: [forward, backward]\n')
     text = place.attnc('explain', 'sketch.yaml', '--lengths', '4k').stdout
-    check(re.search(r'^  parts, one after the other: .*d[qkv].*\n  forward saves (nothing|\d+ bytes)', text, re.M), text)
+    check(re.search(r'^  parts, one after the other: .*d[qkv].*\n  forward saves (nothing|\d+ bytes)', text, re.M),
+          text)
 
 
 def table_of(place, mask, n):
