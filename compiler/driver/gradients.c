@@ -31,24 +31,23 @@ static const struct compilation *whole_of(const struct unit *p, const struct com
 
 struct program unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
 {
-    const struct compilation *forward = unit_choice(p, t, keys), *last = NULL;
+    const struct compilation *forward = unit_choice(p, t, keys), *chosen[MAX_PARTS] = {NULL};
     const struct compilation **part = arena_alloc(p->arena, MAX_PARTS * sizeof *part);
     struct program made = {.part = part};
     kept &= forward && forward->program == PROGRAM_SAVING;
-    for (int k = 0; k < p->backwards; k++) {
-        const struct compilation *c = p->backward[k];
-        if (c->target != t || (c->program == PROGRAM_SAVED && kept)) continue;
-        part[made.parts++] = last = c;
-    }
-    if (last) made.whole = whole_of(p, last);
+    for (int k = 0; k < p->backwards; k++)
+        if (p->backward[k].target == t && p->backward[k].from <= keys) chosen[p->backward[k].part] = p->backward[k].c;
+    for (int n = 0; n < p->parts; n++)
+        if (chosen[n] && !(chosen[n]->program == PROGRAM_SAVED && kept)) part[made.parts++] = chosen[n];
+    if (made.parts) made.whole = whole_of(p, part[made.parts - 1]);
     return made;
 }
 
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys)
 {
     const struct compilation *forward = unit_choice(p, t, keys);
-    if (!p->backwards || !forward || forward->program != PROGRAM_SAVING) return 0;
-    return (size_t)p->saved * (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
+    if (!forward || forward->program != PROGRAM_SAVING) return 0;
+    return (size_t)(forward->graph->outputs - 1) * (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
 }
 
 const char *unit_part_name(const struct unit *p, const struct compilation *part)

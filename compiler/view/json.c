@@ -162,11 +162,64 @@ static json_t *graph(const struct unit *p)
 
 static json_t *functions(const struct unit *p)
 {
-    static const char *const names[] = {"params_size", "params_init", "workspace", "forward", "kernel"};
+    static const char *const names[] = {"params_size", "params_init",        "workspace", "forward",
+                                        "saved",       "backward_workspace", "backward",  "kernel"};
     json_t *made = json_object();
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        json_object_set_new(made, names[k], json_string(arena_printf(p->arena, "%s_%s", p->spec->name, names[k])));
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const bool of_gradients = strcmp(names[k], "saved") == 0 || strncmp(names[k], "backward", 8) == 0;
+        if (!of_gradients || p->backwards)
+            json_object_set_new(made, names[k], json_string(arena_printf(p->arena, "%s_%s", p->spec->name, names[k])));
+    }
     return made;
+}
+
+/* The arrays that the parts of the first target write: "dq" is like "q". */
+static json_t *gradient_arrays(const struct unit *p)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < p->graph->values; k++) {
+        const struct value *v = &p->graph->value[k];
+        bool made = false;
+        for (int n = 0; n < p->backwards && !made && v->name; n++) {
+            const struct graph *g = p->backward[n].c ? p->backward[n].c->graph : NULL;
+            for (int o = 0; g && o < g->outputs; o++)
+                made |= g->output[o].name[0] == 'd' && strcmp(g->output[o].name + 1, v->name) == 0;
+        }
+        if (!made) continue;
+        const enum dtype dtype = v->op == GRAPH_INPUT ? p->spec->dtype : dtype_of_sums(p->spec->dtype);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", arena_printf(p->arena, "d%s", v->name),
+                                              "dtype", dtype_name(dtype), "shape", shape(p->graph, v)));
+    }
+    return list;
+}
+
+/* What runs for the gradients, one part after the other, from how many keys on. */
+static json_t *gradient_parts(const struct unit *p)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < p->backwards; k++) {
+        const struct compilation *c = p->backward[k].c;
+        json_t *computes = json_array();
+        if (!c) continue;
+        for (int o = 0; o < c->graph->outputs; o++)
+            json_array_append_new(computes, json_string(c->graph->output[o].name));
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target", c->target->name, "from",
+                            (json_int_t)p->backward[k].from, "part", p->backward[k].part, "computes", computes,
+                            "only_if_none_were_saved", (int)(c->program == PROGRAM_SAVED), "form",
+                            c->linear ? "linear" : "quadratic", "tile_q", (json_int_t)c->tile_q, "tile_k",
+                            (json_int_t)c->tile_k, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
+    }
+    return list;
+}
+
+static json_t *gradients(const struct unit *p)
+{
+    if (!p->backwards) return json_null();
+    json_t *given = json_pack("[{s:s, s:s, s:[s, s, s, I]}]", "name", "dout", "dtype", dtype_name(p->spec->dtype),
+                              "shape", "batch", "heads", "n_q", (json_int_t)p->spec->value_dim);
+    return json_pack("{s:o, s:o, s:I, s:o}", "inputs", given, "outputs", gradient_arrays(p), "saved_bytes_a_row",
+                     (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
 }
 
 /* What is set, or the default, for the first kernel. */
@@ -231,13 +284,13 @@ bool emit_json(const struct unit *p, struct text *out)
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}",
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o, s:o}",
         "name", spec->name, "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype",
         dtype_name(spec->dtype), "head_dim", (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim,
         "inputs", arrays(p, GRAPH_INPUT), "output", output, "parameters", arrays(p, GRAPH_PARAM), "seed", seed,
         "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p), "knobs", knobs(p), "kernels",
         kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products, "scalar_operations",
-        (json_int_t)scalars, "graph", graph(p));
+        (json_int_t)scalars, "gradients", gradients(p), "graph", graph(p));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (text) {
         text_add(out, "%s\n", text);
