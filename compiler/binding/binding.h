@@ -5,6 +5,7 @@
 #include "../driver/driver.h"
 
 void emit_python(const struct unit *p, struct text *out);
-extern const char python_body[]; /* python_body.py */
+extern const char python_body[];      /* python_body.py */
+extern const char python_gradients[]; /* python_gradients.py */
 
 #endif

@@ -47,7 +47,9 @@ class _Kernel(ctypes.Structure):
         ("params_init", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)),
         ("workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
         ("forward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 6)),
-        ("saved", ctypes.c_void_p), ("backward_workspace", ctypes.c_void_p), ("backward", ctypes.c_void_p)]
+        ("saved", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("backward_workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("backward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 11))]
 
 
 _lock = threading.Lock()
@@ -221,6 +223,14 @@ def _strides(name, array, written=False):
     return _Strides(batch, head, row)
 
 
+def _check_contiguous(name, array):
+    stride = 1
+    for extent, has in zip(reversed(array.shape), reversed(array.strides)):
+        if extent > 1 and has != stride and 0 not in array.shape:
+            raise ValueError(f"{name} has to be contiguous, but has strides {list(array.strides)}")
+        stride *= extent
+
+
 def _extent(array):
     """An array's first byte and the end of its last, how many are contiguous,
     and the strides in bytes from one such run to others."""
@@ -337,49 +347,93 @@ def _parameters(kernel, offsets, given, seed, sizes):
             continue
         array = _Array(word, given[name])
         _expect(word, array, dtype, shape, sizes)
-        stride = 1
-        for extent, has in zip(reversed(array.shape), reversed(array.strides)):
-            if extent > 1 and has != stride and 0 not in array.shape:
-                raise ValueError(f"{word} has to be contiguous, but has strides {list(array.strides)}")
-            stride *= extent
+        _check_contiguous(word, array)
         ctypes.c_void_p.from_buffer(params, offsets[name]).value = array.address
         keep.append(array)
     return params, keep
 
 
-def _forward(q, k, v, given, seed, out, threads):
-    if _loaded is None:
-        load()
-    library, gnu, kernel, offsets = _loaded
-    for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
-        if value is not None and not 0 <= operator.index(value) <= most:
-            raise ValueError(f"{word} is {value}; expected 0 to {most}")
-    sizes, problem = {}, _Problem(threads=threads)
-    arrays = [_Array("q", q), _Array("k", k), _Array("v", v)]
-    for name, array, shape in zip("qkv", arrays, (("B", "H", "n_q", HEAD_DIM), ("B", "G", "n_k", HEAD_DIM),
-                                                  ("B", "G", "n_k", VALUE_DIM))):
-        _expect(name, array, DTYPE, shape, sizes)
-        setattr(problem, name, _strides(name, array))
-    if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
-        raise ValueError(f"q has {sizes['H']} heads and k {sizes['G']}: the first has to be a multiple of the second")
-    result = out
-    if out is None:
-        result = _empty(q, arrays[0], [sizes["B"], sizes["H"], sizes["n_q"], VALUE_DIM])
-    target = _Array("out", result, writable=True)
-    _expect("out", target, DTYPE, ("B", "H", "n_q", VALUE_DIM), sizes)
-    problem.out = _strides("out", target, written=True)
-    problem.batch, problem.heads, problem.kv_heads, problem.n_q, problem.n_k = (
-        sizes[word] for word in ("B", "H", "G", "n_q", "n_k"))
-    params, keep = _parameters(kernel, offsets, given, seed, sizes)
-    for array in arrays + keep if out is not None else ():
-        if isinstance(array, _Array) and _overlap(target, array):
-            raise ValueError(f"out shares memory with {array.name}, which is read while out is written")
-    if 0 not in target.shape:
-        if gnu:
-            _check_fork(library, threads)
-        problem.workspace_bytes = kernel.workspace(ctypes.byref(problem))
-        workspace = _workspace(problem.workspace_bytes)
-        pointer = ctypes.addressof(params) if params is not None else None
-        _checked(kernel.forward(ctypes.byref(problem), pointer, *(array.address for array in arrays),
-                                target.address, workspace))
-    return _result(q, result) if out is None else out
+_Written = collections.namedtuple("_Written", "array given like made")
+
+
+class _Call:
+    """A call in the making: the kernel, the sizes and strides of its arrays, what it reads, and where it writes."""
+
+    def __init__(self, threads, seed):
+        if _loaded is None:
+            load()
+        self.library, self.gnu, self.kernel, self.offsets = _loaded
+        for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
+            if value is not None and not 0 <= operator.index(value) <= most:
+                raise ValueError(f"{word} is {value}; expected 0 to {most}")
+        self.sizes, self.problem, self.seed, self.params = {}, _Problem(threads=threads), seed, None
+        self.read, self.written, self.keep = [], [], []
+
+    def reads(self, name, value, shape):
+        """An array of [batch, heads, rows, columns] that is read."""
+        array = _Array(name, value)
+        _expect(name, array, DTYPE, shape, self.sizes)
+        setattr(self.problem, name, _strides(name, array))
+        self.read.append(array)
+        return array
+
+    def inputs(self, q, k, v):
+        """Reads q, k and v, which say how large everything is."""
+        arrays = [self.reads("q", q, ("B", "H", "n_q", HEAD_DIM)), self.reads("k", k, ("B", "G", "n_k", HEAD_DIM)),
+                  self.reads("v", v, ("B", "G", "n_k", VALUE_DIM))]
+        sizes = self.sizes
+        if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
+            raise ValueError(
+                f"q has {sizes['H']} heads and k {sizes['G']}: the first has to be a multiple of the second")
+        for field, word in zip(("batch", "heads", "kv_heads", "n_q", "n_k"), ("B", "H", "G", "n_q", "n_k")):
+            setattr(self.problem, field, sizes[word])
+        return arrays
+
+    def parameters(self, given):
+        params, keep = _parameters(self.kernel, self.offsets, given, self.seed, self.sizes)
+        self.params = ctypes.addressof(params) if params is not None else None
+        self.keep = [params] + keep
+        self.read += [array for array in keep if isinstance(array, _Array)]
+
+    def writes(self, name, value, like, like_array, shape, dtype=DTYPE):
+        """An array that is written: the caller's, or a new one like another; a parameter's has no strides."""
+        extents = [self.sizes.get(extent, extent) for extent in shape]
+        made = _empty(like, like_array, extents) if value is None else value
+        array = _Array(name, made, writable=True)
+        _expect(name, array, dtype, shape, self.sizes)
+        if hasattr(self.problem, name):
+            setattr(self.problem, name, _strides(name, array, written=True))
+        else:
+            _check_contiguous(name, array)
+        self.written.append(_Written(array, value is not None, like, made))
+        return array
+
+    def run(self, function, workspace, *arguments):
+        """Calls the kernel, unless there is nothing to write. Returns what it wrote, by name."""
+        for number, written in enumerate(self.written):
+            array = written.array
+            others = [(other, "read") for other in self.read]
+            others += [(other.array, "written") for other in self.written[:number]]
+            for other, what in others if written.given else ():
+                if _overlap(array, other):
+                    raise ValueError(
+                        f"{array.name} shares memory with {other.name}, which is {what} while {array.name} is written")
+        if any(0 not in written.array.shape for written in self.written):
+            if self.gnu:
+                _check_fork(self.library, self.problem.threads)
+            self.problem.workspace_bytes = workspace(ctypes.byref(self.problem))
+            room = _workspace(self.problem.workspace_bytes)
+            _checked(function(ctypes.byref(self.problem), self.params, *arguments, room))
+        return {written.array.name: written.made if written.given else _result(written.like, written.made)
+                for written in self.written}
+
+
+def _forward(q, k, v, given, seed, out, threads, saved=None):
+    call = _Call(threads, seed)
+    arrays = call.inputs(q, k, v)
+    target = call.writes("out", out, q, arrays[0], ("B", "H", "n_q", VALUE_DIM))
+    call.parameters(given)
+    if saved is not None:
+        saved._take(call)
+    return call.run(call.kernel.forward, call.kernel.workspace, *(array.address for array in arrays),
+                    target.address)["out"]
