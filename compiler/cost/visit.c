@@ -206,7 +206,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
             else if (w->query == s->axis || meets_another(w, s->body, s->axis))
                 iterate(w, s, weight);
             break;
-        case SIZE_UNITS:
+        case SIZE_UNITS: iterate(w, s, weight); break;
         case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts meet the same pairs */
         case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
         case SIZE_KV_HEADS:

@@ -137,8 +137,12 @@ double call_lacks(const struct call *c)
     }
     if (c->kind != CALL_FORWARD) bytes += (double)c->kernel->saved(&c->problem);
     if (c->kind == CALL_BACKWARD) bytes += call_array_bytes(c->kernel, &c->problem, ROLE_OUT);
-    for (int k = 0; k < c->kernel->params; k++)
-        bytes += c->kernel->param[k].random ? 0 : param_bytes(&c->kernel->param[k], &c->problem);
+    for (int k = 0; k < c->kernel->params; k++) {
+        const struct attn_param *param = &c->kernel->param[k];
+        const double array = param_bytes(param, &c->problem);
+        bytes += param->random ? 0 : array;
+        bytes += c->kind == CALL_BACKWARD && attn_param_learned(param) ? array : 0;
+    }
     return bytes;
 }
 
@@ -161,6 +165,20 @@ static int make_out(struct call *c)
     return error;
 }
 
+/* Room for the gradients by the learned parameters. */
+static bool make_gradients(struct call *c)
+{
+    int count = 0;
+    c->gradients = calloc((size_t)c->kernel->params + 1, sizeof *c->gradients);
+    for (int k = 0; k < c->kernel->params && c->gradients; k++) {
+        const struct attn_param *param = &c->kernel->param[k];
+        if (!attn_param_learned(param)) continue;
+        c->gradients[count] = attn_alloc((size_t)param_bytes(param, &c->problem));
+        if (!c->gradients[count++]) return false;
+    }
+    return c->gradients != NULL;
+}
+
 int call_prepare(struct call *c, uint64_t seed, int64_t document)
 {
     c->problem.workspace_bytes = call_workspace(c);
@@ -171,7 +189,8 @@ int call_prepare(struct call *c, uint64_t seed, int64_t document)
     }
     if (!c->workspace || (c->problem.saved_bytes && !c->problem.saved) || !make_arrays(c, seed)) return ATTN_EMEMORY;
     const int error = make_params(c, seed, document);
-    return error || c->kind != CALL_BACKWARD ? error : make_out(c);
+    if (error || c->kind != CALL_BACKWARD) return error;
+    return make_gradients(c) ? make_out(c) : ATTN_EMEMORY;
 }
 
 int call_run(const struct call *c)
@@ -179,13 +198,16 @@ int call_run(const struct call *c)
     char *const *data = c->arrays->data;
     if (c->kind != CALL_BACKWARD) return forward(c, data[ROLE_OUT], c->workspace);
     return c->kernel->backward(&c->problem, c->params, data[ROLE_Q], data[ROLE_K], data[ROLE_V], c->out,
-                               data[ROLE_DOUT], data[ROLE_DQ], data[ROLE_DK], data[ROLE_DV], NULL, c->workspace);
+                               data[ROLE_DOUT], data[ROLE_DQ], data[ROLE_DK], data[ROLE_DV], c->gradients,
+                               c->workspace);
 }
 
 void call_release(struct call *c)
 {
     for (int k = 0; c->learned && k < c->kernel->params; k++) attn_free(c->learned[k]);
+    for (int k = 0; c->gradients && c->gradients[k]; k++) attn_free(c->gradients[k]);
     free((void *)c->learned);
+    free((void *)c->gradients);
     attn_free(c->params);
     attn_free(c->generated);
     attn_free(c->workspace);
@@ -193,5 +215,5 @@ void call_release(struct call *c)
     attn_free(c->out);
     c->params = c->generated = c->workspace = c->problem.saved = NULL;
     c->out = NULL;
-    c->learned = NULL;
+    c->learned = c->gradients = NULL;
 }

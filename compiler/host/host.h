@@ -61,8 +61,8 @@ struct call {
     struct attn_problem problem;
     struct call_arrays *arrays;
     void *params, *generated, *workspace;
-    char *out; /* of backward, which no other call may write */
-    void **learned;
+    char *out;                   /* of backward, which no other call may write */
+    void **learned, **gradients; /* by parameter, NULL where it is not learned; the gradients by the learned ones */
 };
 /* Bytes of an array. */
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
