@@ -6,6 +6,8 @@ the folder of a case that fails is kept and named.
 import argparse
 import concurrent.futures
 import fnmatch
+import importlib.machinery
+import importlib.util
 import os
 import shutil
 import signal
@@ -29,6 +31,14 @@ class Skip(Exception):
 def check(condition, why):
     if not condition:
         raise Failure(why)
+
+
+def script(path):
+    """A suite, from the root of the project, as a module."""
+    loader = importlib.machinery.SourceFileLoader(os.path.basename(path), os.path.join(ROOT, path))
+    made = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(made)
+    return made
 
 
 def signal_name(number):

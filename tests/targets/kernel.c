@@ -1,7 +1,7 @@
 /* Runs one emitted kernel on arrays in files, on a machine that attnc itself need not run on: IN/{q,k,v,PARAMETER}.npy
-   to OUT/out.npy, where OUT is IN. Built by `run` with -DKERNEL=NAME_kernel beside the emitted C; or around it, as
-   -DSOURCE="NAME.c", with its functions in -DKNOWN={"TARGET", FUNCTION}, …, so that it can say which target's code the
-   machine chose. */
+   to OUT/out.npy, where OUT is IN; where the kernel has gradients, IN/dout.npy to OUT/{dq,dk,dv}.npy. Built by `run`
+   with -DKERNEL=NAME_kernel beside the emitted C; or around it, as -DSOURCE="NAME.c", with its functions in
+   -DKNOWN={"TARGET", FUNCTION}, …, so that it can say which target's code the machine chose. */
 #ifdef SOURCE
 #include SOURCE
 #else
@@ -30,6 +30,41 @@ static struct attn_array load(const char *folder, const char *name, enum attn_dt
     return array;
 }
 
+static struct attn_array like(const struct attn_array *array, int64_t columns)
+{
+    struct attn_array made = *array;
+    made.shape[3] = columns;
+    made.data = attn_alloc((size_t)(made.shape[0] * made.shape[1] * made.shape[2] * columns) *
+                           attn_dtype_size(made.dtype));
+    if (!made.data) fail("memory", "none is left");
+    return made;
+}
+
+static void save(const char *folder, const char *name, const struct attn_array *array)
+{
+    char path[4096], message[256];
+    snprintf(path, sizeof path, "%s/%s.npy", folder, name);
+    if (attn_npy_write(path, array, message, sizeof message) != 0) fail(path, message);
+}
+
+/* From what forward saved. */
+static int backward(const char *folder, struct attn_problem *p, const void *params, const struct attn_array *q,
+                    const struct attn_array *k, const struct attn_array *v, const struct attn_array *out)
+{
+    struct attn_array dout = load(folder, "dout", KERNEL.dtype), dq = like(q, KERNEL.head_dim),
+                      dk = like(k, KERNEL.head_dim), dv = like(v, KERNEL.value_dim);
+    p->workspace_bytes = KERNEL.backward_workspace(p);
+    void *workspace = attn_alloc(p->workspace_bytes);
+    if (!workspace) fail("memory", "none is left");
+    const int error = KERNEL.backward(p, params, q->data, k->data, v->data, out->data, dout.data, dq.data, dk.data,
+                                      dv.data, NULL, workspace);
+    printf("backward returned %d\n", error);
+    if (!error) save(folder, "dq", &dq), save(folder, "dk", &dk), save(folder, "dv", &dv);
+    attn_array_free(&dout), attn_array_free(&dq), attn_array_free(&dk), attn_array_free(&dv);
+    attn_free(workspace);
+    return error;
+}
+
 #ifdef SOURCE
 static const char *chosen(int64_t n_k)
 {
@@ -51,8 +86,7 @@ int main(int count, char **argument)
     const struct attn_kernel *kernel = &KERNEL;
     struct attn_array q = load(folder, "q", kernel->dtype), k = load(folder, "k", kernel->dtype),
                       v = load(folder, "v", kernel->dtype);
-    struct attn_array out = {
-        .dtype = kernel->dtype, .rank = 4, .shape = {q.shape[0], q.shape[1], q.shape[2], kernel->value_dim}};
+    struct attn_array out = like(&q, kernel->value_dim);
     struct attn_problem problem = {
         .batch = q.shape[0], .heads = q.shape[1], .kv_heads = k.shape[1], .n_q = q.shape[2], .n_k = k.shape[2]};
     problem.threads = (int)strtol(argument[2], NULL, 10);
@@ -65,20 +99,23 @@ int main(int count, char **argument)
     }
     problem.workspace_bytes = kernel->workspace(&problem);
     void *workspace = attn_alloc(problem.workspace_bytes);
-    out.data = attn_alloc((size_t)(out.shape[0] * out.shape[1] * out.shape[2] * out.shape[3]) *
-                          attn_dtype_size(out.dtype));
-    if (!workspace || !out.data) fail("memory", "none is left");
-    int error = kernel->forward(&problem, kernel->params ? params : NULL, q.data, k.data, v.data, out.data, workspace);
+    if (!workspace) fail("memory", "none is left");
+    if (kernel->backward) {
+        problem.saved_bytes = kernel->saved(&problem);
+        problem.saved = attn_alloc(problem.saved_bytes);
+    }
+    const void *const given_params = kernel->params ? params : NULL;
+    int error = kernel->forward(&problem, given_params, q.data, k.data, v.data, out.data, workspace);
 #ifdef SOURCE
     printf("chose %s\n", chosen(problem.n_k));
 #endif
     printf("forward returned %d\n", error);
-    char path[4096], message[256];
-    snprintf(path, sizeof path, "%s/out.npy", folder);
-    if (!error && attn_npy_write(path, &out, message, sizeof message) != 0) fail(path, message);
+    if (!error) save(folder, "out", &out);
+    if (!error && kernel->backward) error = backward(folder, &problem, given_params, &q, &k, &v, &out);
     for (int p = 0; p < kernel->params; p++) attn_array_free(&given[p]);
     attn_array_free(&q), attn_array_free(&k), attn_array_free(&v), attn_array_free(&out);
     attn_free(workspace);
+    attn_free(problem.saved);
     free(given);
     free(params);
     return 0;
