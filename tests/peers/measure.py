@@ -25,7 +25,10 @@ class Differs(Exception):
 
 
 def difference(a, b):
-    """The largest difference of a row, over the largest number of that row of b. `a` may be a tensor of any type."""
+    """The largest difference of a row, over the largest number of that row of b; of gradients, which come as tuples and
+    have rows that are 0, over the largest number of the array. What is in `a` may be tensors of any type."""
+    if isinstance(b, tuple):
+        return max(difference(x.reshape(1, -1), y.reshape(1, -1)) for x, y in zip(a, b))
     a, b = np.asarray(a.float() if hasattr(a, 'float') else a, np.float64).reshape(b.shape), np.asarray(b, np.float64)
     if not np.isfinite(a).all() or not np.isfinite(b).all():
         return float('inf')

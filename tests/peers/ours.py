@@ -20,7 +20,9 @@ class Strides(ctypes.Structure):
 class Problem(ctypes.Structure):
     _fields_ = ([(name, ctypes.c_int64) for name in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')]
                 + [(name, Strides) for name in ('q', 'k', 'v', 'out')]
-                + [('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t)])
+                + [('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('saved', ctypes.c_void_p),
+                   ('saved_bytes', ctypes.c_size_t)]
+                + [(name, Strides) for name in ('dout', 'dq', 'dk', 'dv')])
 
 
 class Param(ctypes.Structure):
@@ -35,7 +37,10 @@ class Description(ctypes.Structure):
                 ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t),
                 ('params_size', ctypes.c_void_p), ('params_init', ctypes.c_void_p),
                 ('workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
-                ('forward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7))]
+                ('forward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)),
+                ('saved', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
+                ('backward_workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
+                ('backward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 12))]
 
 
 def compiler():
@@ -98,13 +103,14 @@ class Kernel:
         for p in self.kernel.param[:self.kernel.params]:
             ctypes.c_void_p.from_buffer(self.table, p.offset).value = pointer(parameters[p.name.decode()])
         self.out = np.zeros(v.shape, q.dtype)
-        size = self.kernel.workspace(ctypes.addressof(self.problem))
-        self.problem.workspace_bytes = size
-        memory = np.zeros(size + 64, np.uint8)
-        self.kept.append(memory)
-        self.arguments = (ctypes.addressof(self.problem), ctypes.addressof(self.table),
-                          pointer(q), pointer(k), pointer(v), pointer(self.out),
-                          -(-pointer(memory) // 64) * 64)
+        self.problem.workspace_bytes = self.kernel.workspace(ctypes.addressof(self.problem))
+        self.arguments = (ctypes.addressof(self.problem), ctypes.addressof(self.table), pointer(q), pointer(k),
+                          pointer(v), pointer(self.out), self.memory(self.problem.workspace_bytes))
+
+    def memory(self, size):
+        """The address of so many bytes, aligned as kernels want them."""
+        self.kept.append(np.zeros(size + 64, np.uint8))
+        return -(-pointer(self.kept[-1]) // 64) * 64
 
     def __call__(self):
         error = self.kernel.forward(*self.arguments)
@@ -112,8 +118,38 @@ class Kernel:
             raise RuntimeError('%s_forward: error %d' % (self.kernel.name.decode(), error))
         return self.out
 
+    def floats(self, x):
+        return (x.astype(np.uint32) << 16).view(np.float32) if self.kernel.dtype == BF16 else x
+
     def values(self):
         """.out as floats."""
-        if self.kernel.dtype == BF16:
-            return (self.out.astype(np.uint32) << 16).view(np.float32)
-        return self.out
+        return self.floats(self.out)
+
+
+class Trained(Kernel):
+    """The same with gradients: a call computes them anew, from what forward saved, and forward before if it is to."""
+
+    def __init__(self, spec, settings, q, k, v, dout, parameters, threads, forward):
+        super().__init__(spec, settings | {'emit': '[forward, backward]'}, q, k, v, parameters, threads)
+        problem = ctypes.addressof(self.problem)
+        self.problem.saved_bytes = self.kernel.saved(problem)
+        self.problem.saved = self.memory(self.problem.saved_bytes)
+        self.forward, self.gradients = forward, tuple(np.zeros_like(x) for x in (q, k, v))
+        super().__call__()
+        self.sizes = self.problem.workspace_bytes, self.kernel.backward_workspace(problem)
+        self.kept.append(dout)
+        self.of_backward = (*self.arguments[:6], pointer(dout), *map(pointer, self.gradients), None,
+                            self.memory(self.sizes[1]))
+
+    def __call__(self):
+        if self.forward:
+            self.problem.workspace_bytes = self.sizes[0]
+            super().__call__()
+        self.problem.workspace_bytes = self.sizes[1]
+        error = self.kernel.backward(*self.of_backward)
+        if error:
+            raise RuntimeError('%s_backward: error %d' % (self.kernel.name.decode(), error))
+        return self.gradients
+
+    def values(self):
+        return tuple(self.floats(x) for x in self.gradients)

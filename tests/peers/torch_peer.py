@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from measure import alternate, normal, report, row, same_job, say, seconds
-from ours import Kernel
+from ours import Kernel, Trained
 
 PEER = 'PyTorch'
 BLOCKS = (64, 128, 256)
@@ -87,6 +87,18 @@ def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=T
         forms['loop over blocks of %d, torch.compile' % b] = lambda: carried_loop(
             make(q), make(k), v, b, features, near, plus, step)
     return forms
+
+
+def trained_loop(q, k, v, block, features, near, plus):
+    """Block after block, in a way that autograd follows: nothing is written in place."""
+    v1, out, state = with_ones(v), [], None
+    for i in range(0, q.shape[1], block):
+        qc, kc, vc = q[:, i:i + block], k[:, i:i + block], v1[:, i:i + block]
+        sums = torch.bmm(near(qc, kc).tril(), vc)
+        new = torch.bmm(features(kc).transpose(1, 2), vc)
+        sums, state = (sums, new) if state is None else (torch.baddbmm(sums, features(qc), state), state + new)
+        out.append(divide(sums, plus))
+    return torch.cat(out, 1)
 
 
 def same(x):
@@ -176,6 +188,68 @@ def sdpa_rows(options, n):
         forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(
             q[None], k[None], v[None], is_causal=True)}
         measure(options, job, bits, 'softmax_causal_bf16', {}, forms, tolerance=3e-2)
+
+
+def gradients(leaves, dout, form, forward):
+    """A call that computes the gradients by the leaves through autograd: of a result that is there, or of a new one."""
+    dout = dout[None]
+    if forward:
+        return lambda: torch.autograd.grad(form()[None], leaves, dout)
+    out = form()[None]
+    return lambda: torch.autograd.grad(out, leaves, dout, retain_graph=True)
+
+
+def train(options, job, arrays, dtype, spec, settings, make, forward, parameters=None, tolerance=1e-4):
+    """One row of gradients by q, k and v. `make` gives the forms of forward for three tensors."""
+    given = [*arrays, normal(4, *arrays[2].shape)]
+    tensors = [torch.from_numpy(a).to(dtype) for a in given]
+    if dtype == torch.bfloat16:
+        given = [x.view(torch.int16).numpy().view(np.uint16) for x in tensors]
+    leaves = [x.detach().requires_grad_() for x in tensors[:3]]
+    kernel = Trained(spec, settings, *given, parameters or {}, options.threads, forward)
+    forms = {label: gradients(leaves, tensors[3], form, forward) for label, form in make(*leaves).items()}
+    row(job, PEER, kernel, forms, tolerance, options.limit)
+
+
+def backward_rows(options, n):
+    sdpa = lambda q, k, v: {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(
+        q[None], k[None], v[None], is_causal=True)[0]}
+    for name, dtype, spec, tolerance in (('', torch.float32, 'softmax_causal', 1e-4),
+                                         (' bf16,', torch.bfloat16, 'softmax_causal_bf16', 5e-2)):
+        job = 'softmax, causal,%s backward, n = %d' % (name, n)
+        if options.wanted(PEER, job):
+            a = Arrays(options.heads, n)
+            train(options, job, a.arrays, dtype, spec, {}, sdpa, False, tolerance=tolerance)
+    job = 'linear, ELU + 1, causal, forward and backward, n = %d' % n
+    if options.wanted(PEER, job):
+        a = Arrays(options.heads, n)
+        forms = trained_forms(elu_plus_one, same, inner, 0)
+        train(options, job, a.arrays, torch.float32, 'linear_elu', {}, forms, True)
+
+
+def trained_forms(make, features, near, plus, blocks=BLOCKS, most=1 << 30):
+    """The forms of q, k and v through which autograd goes; `make` is a sketch or a feature map."""
+    def forms(q, k, v):
+        made, size = {}, features(make(k[:, :1])).shape[-1]
+        for b in blocks:
+            made['autograd, loop over blocks of %d' % b] = lambda b=b: trained_loop(
+                make(q), make(k), v, b, features, near, plus)
+            if 4 * q.shape[0] * q.shape[1] * size * 2 <= most:
+                made['autograd, all blocks of %d at once' % b] = lambda b=b: carried_all(
+                    make(q), make(k), v, b, features, near, plus)
+        return made
+    return forms
+
+
+def polysketch_backward_rows(options, n):
+    g1, g2 = normal(4, 64, 32), normal(5, 64, 32)
+    sketch = sketch_of(torch.from_numpy(g1), torch.from_numpy(g2))
+    job = 'polysketch, r = 32, sketched, forward and backward, n = %d' % n
+    if options.wanted(PEER, job):
+        a = Arrays(options.heads, n)
+        train(options, job, a.arrays, torch.float32, 'polysketch_r32', {'prepare': '[]'},
+              trained_forms(sketch, tensored, lambda q, k: (q @ k.mT).square(), 1), True,
+              {'sketch.g1': g1, 'sketch.g2': g2})
 
 
 def flex_rows(options, n):
@@ -319,6 +393,9 @@ def rows(options):
         flex_rows(options, n)
         polynomial_row(options, n)
         linear_rows(options, n)
+    for n in options.lengths(8192):
+        backward_rows(options, n)
     for n in options.lengths(8192, 32768):
         polysketch_rows(options, n)
+        polysketch_backward_rows(options, n)
     claim_rows(options)
