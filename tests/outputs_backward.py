@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 
-from cases import POLYNOMIAL, SKETCH, SOFTMAX
+from cases import AFFINE, POLYNOMIAL, SKETCH, SOFTMAX
 from python_modules import Lent, close, compiled, inputs, program, refuses
 from suite import Skip, check
 
@@ -139,6 +139,25 @@ def python_takes_parameters_of_backward(place):
     other = sketch.backward(q, k, v, sketch.forward(q, k, v, sketch_g1=g1, sketch_g2=g2), dout, sketch_g1=g1,
                             sketch_g2=g2)
     check(not (other.dq == first.dq).all(), 'given parameters are not taken')
+    affine = compiled(place, AFFINE + BACKWARD + 'dtype: f64\n')
+    q, k, v, dout = (rng.standard_normal(shape) for shape in ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (2, 4, 5, 8)))
+    names = [side + '_norm_' + what for side in 'qk' for what in ('weight', 'bias')]
+    given = {name: 1 + 0.1 * rng.standard_normal(8) for name in names}
+    out = affine.forward(q, k, v, **given)
+    made = affine.backward(q, k, v, out, dout, **given)
+    check(sorted(made._fields) == sorted([*NAMES, *('d' + name for name in names)]), str(made._fields))
+    for name in names:
+        along = rng.standard_normal(8)
+        ends = [(affine.forward(q, k, v, **given | {name: given[name] + step * along}) * dout).sum()
+                for step in (1e-5, -1e-5)]
+        close((getattr(made, 'd' + name) * along).sum(), (ends[0] - ends[1]) / 2e-5, 1e-6, 'd' + name)
+    room = np.full(8, np.nan)
+    some = affine.backward(q, k, v, out, dout, **given, wanted=['dq_norm_bias'], dq_norm_bias=room)
+    check(some.dq_norm_bias is room and some.dq is None and (room == made.dq_norm_bias).all(), 'one parameter alone')
+    refuses(lambda: affine.backward(q, k, v, out, dout, **given, dq_norm_bias=np.empty(9)), ValueError,
+            'dq_norm_bias has shape [9]', '[8]')
+    refuses(lambda: affine.backward(q, k, v, out, dout, **given, dq_norm_bias=given['q_norm_bias']), ValueError,
+            'dq_norm_bias shares memory with q_norm_bias', 'read')
 
 
 @case
