@@ -10,7 +10,7 @@
 struct roles {
     int lane;       /* its sequence, whose points are in the lanes: the queries of a row of the result */
     int stream;     /* what is summed over, tile by tile: the keys */
-    bool pairs;     /* it is not summed over: the result is of pairs of both */
+    bool alone;     /* the result has both sequences, or none: nothing is summed over but `outer` */
     int chunk;      /* the chunks of a carried state */
     uint32_t outer; /* what is summed over one by one around the stream, as bits: the heads that share the keys, for a
                        result of keys */

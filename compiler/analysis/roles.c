@@ -28,7 +28,7 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
         else if (run_time(g, axis))
             out->rows |= UINT32_C(1) << axis;
         if (!axis_is_sequence(&g->module->axis[axis])) continue;
-        out->pairs |= out->lane >= 0;
+        out->alone |= out->lane >= 0;
         out->stream = out->lane;
         out->lane = axis;
     }
@@ -58,7 +58,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;
         }
-    if (out->lane < 0 && out->stream < 0) out->outer = 0; /* sums of a few numbers need no loops around them */
+    out->alone |= out->lane < 0 && out->stream < 0;
     return NULL;
 }
 

@@ -110,11 +110,11 @@ void emit_copy(struct emitter *x, const struct stmt *s)
     if (pads)
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
     else
-        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
+        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", l, emit_first(x, lane), l, emit_end(x, lane), l);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, emit_range(x, s->axes[k]),
-                  axis);
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + 1), "", axis, emit_first(x, s->axes[k]), axis,
+                  emit_end(x, s->axes[k]), axis);
     }
     const char *value = emit_element(x, from);
     if (dtype_bytes(x->l->array[from->of].dtype) == 2) value = arena_printf(x->m->arena, "widened(%s)", value);

@@ -361,15 +361,20 @@ static void phases(struct emitter *x, struct text *out)
     bool windows = false;
     const bool after = sums_queries(x, window_in(heads.body)->body->body);
     const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
-    int begins = 0, folds = 0;
+    int begins = 0, folds = 0, leaving = 0;
     for (const struct stmt *s = heads.body; s; s = s->next) {
         const char *number;
         if (!s->window) {
-            begins++;
-            number = begins > 1 ? arena_printf(x->m->arena, "_%d", begins) : "";
-            phase(x, &heads, s, s->next, windows ? lanes : arena_printf(x->m->arena, "begin%s", number),
-                  windows ? arena_printf(x->m->arena, "A tile of %s meets the states.", lanes)
-                          : arena_printf(x->m->arena, "States begin with no %s.", after ? "query" : "key"),
+            const bool leaves = windows && x->m->axis[s->axis].source == SIZE_CONSTANT;
+            int *const count = leaves ? &leaving : &begins;
+            number = ++*count > 1 ? arena_printf(x->m->arena, "_%d", *count) : "";
+            phase(x, &heads, s, s->next,
+                  leaves    ? arena_printf(x->m->arena, "leave%s", number)
+                  : windows ? lanes
+                            : arena_printf(x->m->arena, "begin%s", number),
+                  leaves    ? "Sums over the rows of the head leave."
+                  : windows ? arena_printf(x->m->arena, "A tile of %s meets the states.", lanes)
+                            : arena_printf(x->m->arena, "States begin with no %s.", after ? "query" : "key"),
                   4, lead, out);
             continue;
         }

@@ -61,6 +61,8 @@ static uint32_t axes_within(const struct value *v)
 static bool is_total(const struct module *m, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes);
+    for (int k = 0; k < v->rank; k++)
+        if (axis_is_chunks(&m->axis[v->axes[k]])) return false; /* a state */
     return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !sequences(m, own) &&
            (run_time_axes(m, axes_within(v)) & ~own);
 }
@@ -103,6 +105,11 @@ static void collect(struct splitting *x, int number)
         if ((met >> a & 1) && (t.lane < 0 || a == x->lane)) t.lane = a;
     for (int k = 0; k < v->rank; k++) t.number &= x->m->axis[v->axes[k]].source != SIZE_CONSTANT;
     t.kept = run_time_axes(x->m, reversal_bits(v->rank, v->axes));
+    for (int a = 0; a < x->m->axes && x->c->linear; a++) { /* states are of one head: so are units */
+        const enum size_source source = x->m->axis[a].source;
+        if (source == SIZE_MEMBERS && (t.kept >> a & 1)) fail(x, "of each of the heads that share a state");
+        if (source == SIZE_BATCH || source == SIZE_KV_HEADS) t.kept |= axes & UINT32_C(1) << a;
+    }
     t.rows = (axes & ~met) | UINT32_C(1) << t.lane;
     if (!met) fail(x, "a sum over heads or batches alone");
     if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
@@ -126,8 +133,9 @@ static void share_out(struct splitting *x, struct total *t)
             if (x->m->axis[v->axes[k]].source == SIZE_CONSTANT) elements *= x->m->axis[v->axes[k]].extent;
         bytes += elements * dtype_bytes(dtype_of_sums(x->m->dtype));
     }
-    units = t->kept ? UNITS_OF_A_HEAD : UNITS;
-    if (units * bytes > PARTIAL_BYTES) units = PARTIAL_BYTES / bytes > MIN_UNITS ? PARTIAL_BYTES / bytes : MIN_UNITS;
+    units = x->c->linear ? 1 : t->kept ? UNITS_OF_A_HEAD : UNITS;
+    if (!x->c->linear && units * bytes > PARTIAL_BYTES)
+        units = PARTIAL_BYTES / bytes > MIN_UNITS ? PARTIAL_BYTES / bytes : MIN_UNITS;
     for (int a = 0; a < x->m->axes && !t->unit; a++)
         if (x->m->axis[a].source == SIZE_UNITS && x->m->axis[a].extent == units) t->unit = a;
     if (!t->unit)

@@ -30,11 +30,14 @@ static bool find_axes(struct lowering *x)
     const char *wrong = roles_of(x->g, 0, &roles);
     if (wrong) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", wrong);
     x->output = x->g->output[0].value;
+    for (int o = x->g->outputs - 1; o >= 0; o--) /* that of rows, if there is one */
+        if (!wrong && !roles_of(x->g, o, &roles) && roles.unit < 0) x->output = x->g->output[o].value;
+    roles_of(x->g, 0, &roles);
     x->lane = roles.lane;
     x->stream = roles.stream;
     x->chunk = roles.chunk;
     x->outer = roles.outer;
-    x->pairs = roles.pairs;
+    x->alone = roles.alone;
     x->unit = roles.unit;
     x->prefix = x->chunk >= 0;
     for (int o = 0; o < x->g->outputs && !wrong; o++) {
@@ -92,10 +95,10 @@ static bool classify(struct lowering *x)
                 return false;
             }
         own->stage = streams ? INSIDE : BEFORE;
-        for (int k = 0; k < value->operands && x->pairs; k++) {
+        for (int k = 0; k < value->operands && x->alone; k++) {
             const struct lowered_value *used = &x->lowered[value->operand[k].of];
-            own->of_pairs |= sums && !has_outer(x, value) && has_outer(x, &g->value[value->operand[k].of]);
-            own->closed |= used->of_pairs || used->closed;
+            own->over_outer |= sums && !has_outer(x, value) && has_outer(x, &g->value[value->operand[k].of]);
+            own->closed |= used->over_outer || used->closed;
         }
         if (sums && !streams && !value_has_axis(value, x->lane) && lower_has_stream(x, value)) {
             own->stage = STATE;
@@ -161,7 +164,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         return;
     }
     bool open[MAX_AXES] = {false};
-    if (x->pairs) open[x->stream] = true;
+    if (x->alone && x->stream >= 0) open[x->stream] = true;
     if (x->unit >= 0)
         lower_unit_loops(x, &at, lower_query_body(x));
     else

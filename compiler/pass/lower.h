@@ -12,7 +12,7 @@ struct lowered_value {
     enum stage stage;
     int array;            /* that holds it; of a state at first the chunks' slots */
     bool inlined;         /* a map that its only user computes in its own nest: it has no array */
-    bool of_pairs;        /* a sum over `outer` for every pair of a tile */
+    bool over_outer;      /* a sum over `outer` alone */
     bool closed;          /* a map of such sums, after the loops over these axes */
     bool running;         /* a maximum that sums are relative to, which grows as keys are seen */
     bool masked_infinity; /* a tile whose elements outside the region are -inf by now */
@@ -31,7 +31,7 @@ struct lowering {
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
-    bool pairs;       /* the result is of pairs of both, summed over `outer` alone */
+    bool alone;       /* the result has both sequences, or none, and is summed over `outer` alone */
     int unit;         /* the axis of the units that share out rows, or -1 */
     uint32_t within;  /* of a unit's loops: the axes of its rows but for those that its sums keep, as bits */
     bool prefix; /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
@@ -109,6 +109,8 @@ const struct expr *lower_values(struct lowering *x, enum stage sums);
 /* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet
    `open`. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
+/* Copies the outputs that are sums over the rows of units, or the others, out of their tiles. */
+void lower_copy_outputs(struct lowering *x, bool of_units, struct stmt ***at);
 /* The same over units, and over the rows of each, between what opens and what closes a unit. */
 void lower_unit_loops(struct lowering *x, struct stmt ***at, struct stmt *body);
 /* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes

@@ -106,8 +106,7 @@ void lower_unit_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
     *(end ? end : inner) = *x->closed;
 }
 
-/* Results leave their tiles. */
-static void copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
+void lower_copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
 {
     for (int o = 0; o < x->g->outputs; o++) {
         const int v = x->g->output[o].value;
@@ -123,25 +122,25 @@ static void copy_outputs(struct lowering *x, bool of_units, struct stmt ***at)
     }
 }
 
-/* The loop over a tile's pairs, around those that sum over other axes for each of them. */
-static void pair_loops(struct lowering *x, struct stmt *inside)
+/* The loops over what a result is summed over alone; where it has both sequences, in one over the tiles of the other.
+ */
+static void outer_loops(struct lowering *x, struct stmt *inside)
 {
-    struct stmt *loop = lower_loop_over(x, &x->before, x->stream, expr_int(x->m, 0),
-                                        expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
-    struct stmt **at = &loop->body, **inner;
+    const struct expr *zero = expr_int(x->m, 0);
+    struct stmt **at = x->before, **inner;
+    if (x->stream >= 0)
+        at = &lower_loop_over(x, &x->before, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k)
+                  ->body;
     *at = *x->opened;
     while (*at) at = &(*at)->next;
     inner = at;
     for (int a = 0; a < x->m->axes; a++)
-        if (x->outer >> a & 1) {
-            struct stmt **into = inner,
-                        *around = lower_loop_over(x, &into, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
-            if (inner == at) at = into;
-            inner = &around->body;
-        }
+        if (x->outer >> a & 1)
+            inner = &lower_loop_over(x, &(struct stmt **){inner}, a, zero, expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
     *inner = inside;
     while (*at) at = &(*at)->next;
     *at = *x->closed;
+    while (x->stream < 0 && *x->before) x->before = &(*x->before)->next;
 }
 
 struct stmt *lower_query_body(struct lowering *x)
@@ -154,10 +153,10 @@ struct stmt *lower_query_body(struct lowering *x)
     x->close = x->closed = lower_new_list(x);
     lower_begin_across(x);
     const struct expr *region = lower_values(x, AFTER);
-    copy_outputs(x, false, x->pairs ? &x->close : &x->end);
-    copy_outputs(x, true, &x->close);
-    if (x->pairs)
-        pair_loops(x, *inside);
+    lower_copy_outputs(x, false, x->alone ? &x->close : &x->end);
+    if (!x->prefix) lower_copy_outputs(x, true, &x->close);
+    if (x->alone)
+        outer_loops(x, *inside);
     else if (*inside) {
         const struct expr *all = x->stream < 0 ? NULL : expr_leaf(x->m, EXPR_SIZE, x->stream);
         struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);

@@ -190,6 +190,39 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
+/* The sums over the rows of a head: those of each chunk, in its slot, are added up in order, and leave in the end. */
+static void unit_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        if (!lower_of_units(x, &x->g->value[v])) continue;
+        struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
+        struct lowered_value *own = &x->lowered[v];
+        const int slots = own->array;
+        const struct array slot = x->l->array[slots];
+        x->begin = begins;
+        x->fold = folds;
+        own->array = lower_new_tile(x, "carried", slot.rank - 1, slot.axes + 1);
+        x->l->array[own->array].shared = true;
+        lower_set_constant(x, &x->begin, own->array, 0);
+        const int compensation = lower_new_compensation(x, true, own->array, &x->begin);
+        struct stmt *sum = lower_assign(x, &x->fold, slot.rank - 1, slot.axes + 1, own->array, FOLD_SUM,
+                                        expr_leaf(x->m, EXPR_OPERAND, 0));
+        sum->operand[sum->operands++] = loops_ref(x->l, slots);
+        sum->assign[0].compensation = compensation;
+        states_loop(x, begin, slot.axes[1], *begins);
+        lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
+            ->body = *folds;
+        states_loop(x, fold, slot.axes[1], first);
+    }
+    struct stmt **copies = lower_new_list(x), **at = copies;
+    lower_copy_outputs(x, true, &at);
+    for (struct stmt *s = *copies, *next; s; s = next) {
+        next = s->next;
+        s->next = NULL;
+        states_loop(x, leave, x->l->array[s->operand[0].of].axes[0], s);
+    }
+}
+
 void lower_states(struct lowering *x, struct stmt **at)
 {
     bool open[MAX_AXES] = {false};
@@ -215,6 +248,17 @@ void lower_states(struct lowering *x, struct stmt **at)
         loop->parallel = open[out->axes[k]] = true;
         at = &loop->body;
     }
+    if (x->unit >= 0) { /* one unit: the head */
+        struct stmt *loop = lower_loop_over(x, &at, x->unit, zero, expr_leaf(x->m, EXPR_SIZE, x->unit), 1);
+        loop->parallel = true;
+        at = &loop->body;
+        for (int a = 0; a < x->m->axes; a++)
+            if (!x->prefix || (open[a] && (x->within >> a & 1))) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                                  "a gradient by a parameter with such states is not compiled yet");
+                return;
+            }
+    }
     x->before = before;
     x->inside = inside;
     x->end = lower_new_list(x);
@@ -223,8 +267,8 @@ void lower_states(struct lowering *x, struct stmt **at)
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
     for (int a = 0; a < x->m->axes; a++) fold_states(x, a, &begin_end, &fold_end);
-    *at = *begin;
-    while (*at) at = &(*at)->next;
+    struct stmt **const states = at, *first_window = NULL;
+    at = &first_window;
     struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
     window->window = true;
     /* what is summed of the chunks */
@@ -261,7 +305,14 @@ void lower_states(struct lowering *x, struct stmt **at)
     if (x->prefix) {
         struct stmt *queries = lower_loop_over(x, &in_window, x->chunk, first, last, 1), **in_chunk = &queries->body;
         queries->parallel = true;
+        *in_chunk = *x->opened;
+        while (*in_chunk) in_chunk = &(*in_chunk)->next;
         lower_query_loops(x, &in_chunk, open, false, body);
+        if (x->unit >= 0) unit_sums(x, &begin_end, &in_window, &at);
     } else
         lower_query_loops(x, &at, open, true, body);
+    *states = *begin;
+    struct stmt **last_begin = states;
+    while (*last_begin) last_begin = &(*last_begin)->next;
+    *last_begin = first_window;
 }

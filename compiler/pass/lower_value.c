@@ -39,7 +39,7 @@ struct sum {
     int rank, axes[MAX_RANK]; /* of the result's tile, without a state's slot */
     int count, summed[MAX_AXES];
     bool state, maximum;
-    bool of_pairs;        /* over the axes of loops around the pairs of a tile */
+    bool over_outer;      /* over `outer` alone */
     bool of_unit;         /* over the rows of a unit */
     bool streamed;        /* over keys of the loop */
     bool one_tile;        /* a state whose chunks are one tile of keys: what is in the slot need not be moved */
@@ -58,21 +58,22 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.rank = lower_tile_axes(x, v, s.axes);
     s.count = summed_axes(x, v, s.summed);
     for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
-    s.streamed |= x->stream < 0 && lower_sums_outer(x, v);
+    s.streamed |= x->stream < 0 && !x->alone && lower_sums_outer(x, v);
     s.of_unit = lower_of_units(x, v);
-    s.of_pairs = own->of_pairs;
+    s.over_outer = own->over_outer;
     if ((s.state || s.of_unit) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
         const int first = s.axes[0];
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
     s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after; /* of queries there may be none */
-    s.many_terms = s.of_unit || (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
-    s.begin = s.of_unit || s.of_pairs ? &x->open : &x->before;
-    s.at = s.of_unit                                    ? &x->end
-           : s.streamed || value_has_axis(v, x->stream) ? &x->inside
-           : own->stage == BEFORE                       ? &x->before
-                                                        : &x->end;
+    s.many_terms = s.over_outer || (s.of_unit && !x->prefix) ||
+                   (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
+    s.begin = s.of_unit || s.over_outer ? &x->open : &x->before;
+    s.at = s.of_unit                                                    ? &x->end
+           : s.streamed || s.over_outer || value_has_axis(v, x->stream) ? &x->inside
+           : own->stage == BEFORE                                       ? &x->before
+                                                                        : &x->end;
     s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
     return s;
 }
@@ -80,10 +81,10 @@ static struct sum describe_sum(struct lowering *x, int number)
 /* The tile that a sum is made in; of a state a slot for each chunk. */
 static int new_sum_tile(struct lowering *x, const struct sum *s)
 {
-    if (s->state) {
+    if (s->state || (s->of_unit && x->prefix)) {
         int slot[MAX_RANK] = {x->chunk};
         memcpy(slot + 1, s->axes, (size_t)s->rank * sizeof *s->axes);
-        return lower_new_tile(x, "state", s->rank + 1, slot);
+        return lower_new_tile(x, s->state ? "state" : "unit_sum", s->rank + 1, slot);
     }
     const char *name = s->of_unit                 ? "unit_sum"
                        : !s->streamed             ? lower_tile_name(x, s->v)
@@ -135,7 +136,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    const bool adds = sum->of_unit || sum->of_pairs || (sum->streamed && !sum->one_tile);
+    const bool adds = sum->of_unit || sum->over_outer || (sum->streamed && !sum->one_tile);
     if (adds) lower_set_constant(x, sum->begin, to, 0);
     if (sum->streamed) lower_apply_region(x, v, 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
@@ -204,7 +205,7 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
     }
     const bool region = v->where && !sum->state && !sum->of_unit;
-    if (region && (sum->of_pairs || (!inlined && v->operands == 2)))
+    if (region && (sum->over_outer || (!inlined && v->operands == 2)))
         s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
 }
 
@@ -212,7 +213,7 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    lower_set_constant(x, sum->streamed || sum->of_unit || sum->of_pairs ? sum->begin : sum->at, to,
+    lower_set_constant(x, sum->streamed || sum->of_unit || sum->over_outer ? sum->begin : sum->at, to,
                        v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
     for (int k = 0; k < v->operands && sum->streamed; k++) lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
@@ -307,7 +308,7 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
             needed[v] = true;
             mark_needed(x, v, needed);
         }
-    for (int o = 0; o < x->g->outputs && x->pairs; o++) {
+    for (int o = 0; o < x->g->outputs && x->alone; o++) {
         needed[x->g->output[o].value] = true;
         mark_needed(x, x->g->output[o].value, needed);
     }
