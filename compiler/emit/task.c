@@ -215,6 +215,13 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
     if (chunks) text_add(out, "%s", chunks);
 }
 
+static bool value_of_units(const struct graph *g, int v)
+{
+    for (int k = 0; k < g->value[v].rank; k++)
+        if (g->module->axis[g->value[v].axes[k]].source == SIZE_UNITS) return true;
+    return false;
+}
+
 const char *emit_form(const struct compilation *c)
 {
     const char *name = c->linear ? "linear_" : "";
@@ -222,10 +229,17 @@ const char *emit_form(const struct compilation *c)
     if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
     if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS && c->program != PROGRAM_FROM_SUMS)
         return c->linear ? "linear" : "rows";
-    for (int o = 0; o < c->graph->outputs; o++)
-        name = arena_printf(c->graph->module->arena, "%s%s%s", name, o ? "_" : "",
-                            emit_name(c->graph->module->arena, c->graph->output[o].name));
-    return name;
+    struct arena *arena = c->graph->module->arena;
+    if (c->program == PROGRAM_TOTALS) return arena_printf(arena, "%stotals%d", name, c->group);
+    bool sums = false, any = false;
+    for (int o = 0; o < c->graph->outputs; o++) {
+        const bool of_units = value_of_units(c->graph, c->graph->output[o].value);
+        sums |= of_units;
+        if (of_units) continue;
+        name = arena_printf(arena, "%s%s%s", name, any ? "_" : "", emit_name(arena, c->graph->output[o].name));
+        any = true;
+    }
+    return !sums ? name : arena_printf(arena, any ? "%s_sums%d" : "%ssums%d", name, c->group);
 }
 
 const char *emit_function(const struct compilation *c, const char *part)

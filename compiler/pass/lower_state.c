@@ -190,17 +190,20 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
-/* The sums over the rows of a head: those of each chunk, in its slot, are added up in order, and leave in the end. */
-static void unit_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
+/* The sums over the rows of a head that have this first axis: those of each chunk, in its slot, are added up in order.
+   False when there are none. */
+static bool unit_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
+    struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
+    x->begin = begins;
+    x->fold = folds;
     for (int v = 0; v < x->g->values; v++) {
-        if (!lower_of_units(x, &x->g->value[v])) continue;
-        struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
         struct lowered_value *own = &x->lowered[v];
         const int slots = own->array;
+        if (!lower_of_units(x, &x->g->value[v]) || !array_has_slots(x->l, &x->l->array[slots]) ||
+            x->l->array[slots].axes[1] != axis)
+            continue;
         const struct array slot = x->l->array[slots];
-        x->begin = begins;
-        x->fold = folds;
         own->array = lower_new_tile(x, "carried", slot.rank - 1, slot.axes + 1);
         x->l->array[own->array].shared = true;
         lower_set_constant(x, &x->begin, own->array, 0);
@@ -209,17 +212,40 @@ static void unit_sums(struct lowering *x, struct stmt ***begin, struct stmt ***f
                                         expr_leaf(x->m, EXPR_OPERAND, 0));
         sum->operand[sum->operands++] = loops_ref(x->l, slots);
         sum->assign[0].compensation = compensation;
-        states_loop(x, begin, slot.axes[1], *begins);
-        lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
-            ->body = *folds;
-        states_loop(x, fold, slot.axes[1], first);
     }
-    struct stmt **copies = lower_new_list(x), **at = copies;
+    if (!*begins) return false;
+    states_loop(x, begin, axis, *begins);
+    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
+        ->body = *folds;
+    states_loop(x, fold, axis, first);
+    return true;
+}
+
+/* All of them, and how they leave in the end. */
+static void all_unit_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
+{
+    bool folded[MAX_AXES] = {false};
+    uint32_t firsts = 0;
+    for (int v = 0; v < x->g->values; v++)
+        if (lower_of_units(x, &x->g->value[v])) firsts |= UINT32_C(1) << x->l->array[x->lowered[v].array].axes[1];
+    for (int a = 0; a < x->m->axes; a++)
+        if (firsts >> a & 1) folded[a] = unit_sums(x, a, begin, fold);
+    struct stmt *all = NULL, **at = &all;
     lower_copy_outputs(x, true, &at);
-    for (struct stmt *s = *copies, *next; s; s = next) {
-        next = s->next;
-        s->next = NULL;
-        states_loop(x, leave, x->l->array[s->operand[0].of].axes[0], s);
+    for (int a = 0; a < x->m->axes; a++) {
+        struct stmt *copies = NULL, **end = &copies;
+        for (struct stmt **s = &all; *s && folded[a];) {
+            struct stmt *copy = *s;
+            if (x->l->array[copy->operand[0].of].axes[0] != a) {
+                s = &copy->next;
+                continue;
+            }
+            *s = copy->next;
+            copy->next = NULL;
+            *end = copy;
+            end = &copy->next;
+        }
+        if (copies) states_loop(x, leave, a, copies);
     }
 }
 
@@ -308,7 +334,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         *in_chunk = *x->opened;
         while (*in_chunk) in_chunk = &(*in_chunk)->next;
         lower_query_loops(x, &in_chunk, open, false, body);
-        if (x->unit >= 0) unit_sums(x, &begin_end, &in_window, &at);
+        if (x->unit >= 0) all_unit_sums(x, &begin_end, &in_window, &at);
     } else
         lower_query_loops(x, &at, open, true, body);
     *states = *begin;

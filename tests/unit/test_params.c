@@ -65,7 +65,7 @@ static void compile(void)
         .spec = spec, .target = target_find("generic"), .diagnostics = d, .source = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
     const struct compilation *const all[] = {&c};
-    const struct version version = {.c = &c};
+    const struct version version = {.target = c.target, .c = &c};
     const struct emission emission = {
         .spec = spec, .compilation = all, .compilations = 1, .version = &version, .versions = 1};
     emit_source(&emission, NULL, "attnc seeded.yaml", &source);
