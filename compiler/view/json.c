@@ -187,8 +187,8 @@ static json_t *gradient_arrays(const struct unit *p)
         }
         if (!made) continue;
         const enum dtype dtype = v->op == GRAPH_INPUT ? p->spec->dtype : dtype_of_sums(p->spec->dtype);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", arena_printf(p->arena, "d%s", v->name), "dtype",
-                                              dtype_name(dtype), "shape", shape(p->graph, v)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", arena_printf(p->arena, "d%s", v->name),
+                                              "dtype", dtype_name(dtype), "shape", shape(p->graph, v)));
     }
     return list;
 }
@@ -203,13 +203,12 @@ static json_t *gradient_parts(const struct unit *p)
         if (!c) continue;
         for (int o = 0; o < c->graph->outputs; o++)
             json_array_append_new(computes, json_string(c->graph->output[o].name));
-        json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target",
-                                              c->target->name, "from", (json_int_t)p->backward[k].from, "part",
-                                              p->backward[k].part, "computes", computes, "only_if_none_were_saved",
-                                              (int)(c->program == PROGRAM_SAVED), "form",
-                                              c->linear ? "linear" : "quadratic", "tile_q", (json_int_t)c->tile_q,
-                                              "tile_k", (json_int_t)c->tile_k, "workspace_bytes_a_thread",
-                                              (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target", c->target->name, "from",
+                            (json_int_t)p->backward[k].from, "part", p->backward[k].part, "computes", computes,
+                            "only_if_none_were_saved", (int)(c->program == PROGRAM_SAVED), "form",
+                            c->linear ? "linear" : "quadratic", "tile_q", (json_int_t)c->tile_q, "tile_k",
+                            (json_int_t)c->tile_k, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }
