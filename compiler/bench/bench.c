@@ -462,8 +462,9 @@ int command_bench(const struct options *o)
     for (int k = 0; k < o->files; k++) {
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);
-        for (int backward = 0; p && backward <= o->backward; backward++) {
-            b->backward[b->entries] = backward;
+        const int passes = o->backward ? 2 : 1;
+        for (int pass = 0; p && pass < passes; pass++) {
+            b->backward[b->entries] = pass > 0;
             b->unit[b->entries++] = p;
         }
         if (status > worst) worst = status;
