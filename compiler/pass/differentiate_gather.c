@@ -245,9 +245,14 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
                           *found = solve(&try, sub, index);
         r->sub[s] = index;
         *axes |= UINT32_C(1) << target;
-        if (!found || !is_solution(&try, sub, found, target, e)) {
+        const bool room = map->rank - value_has_axis(map, f) + 1 + try.free <= MAX_RANK;
+        if (!found || !room || !is_solution(&try, sub, found, target, e)) {
             const struct expr *there = expr_make(x->m, EXPR_EQ, sub, index, NULL);
             *where = *where ? expr_make(x->m, EXPR_AND, *where, there, NULL) : there;
+            if (map->rank == MAX_RANK) {
+                reversal_fail(x, "a value that is read at computed places");
+                return e;
+            }
             map->axes[map->rank++] = target;
             continue;
         }

@@ -204,8 +204,10 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
     struct gradient_term t = {reversal_map(x, map, times(x, e, repeats)), by, where};
     if (used & ~how.kept) {
         struct value sum = map_over(x, t.value, used & how.kept);
-        t.value = graph_reduce(x->g, FOLD_SUM, 0, sum.rank, sum.axes, graph_ref(x->g, t.value, NULL), where);
-        t.where = NULL;
+        const bool inside = where && (expr_axes(where) & ~how.kept);
+        t.value = graph_reduce(x->g, FOLD_SUM, 0, sum.rank, sum.axes, graph_ref(x->g, t.value, NULL),
+                               inside ? where : NULL);
+        t.where = inside ? NULL : where;
     }
     give_back(x, r, &how, t);
 }
