@@ -70,10 +70,10 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.many_terms = s.over_outer || (s.of_unit && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
     s.begin = s.of_unit || s.over_outer ? &x->open : &x->before;
-    s.at = s.of_unit                                                    ? &x->end
-           : s.streamed || s.over_outer || value_has_axis(v, x->stream) ? &x->inside
-           : own->stage == BEFORE                                       ? &x->before
-                                                                        : &x->end;
+    s.at = s.of_unit                                            ? &x->end
+           : s.streamed || s.over_outer || own->stage == INSIDE ? &x->inside
+           : own->stage == BEFORE                               ? &x->before
+                                                                : &x->end;
     s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
     return s;
 }
@@ -205,8 +205,9 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
     }
     const bool region = v->where && !sum->state && !sum->of_unit;
-    if (region && (sum->over_outer || (!inlined && v->operands == 2)))
-        s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
+    if (region && (sum->over_outer || !sum->streamed || (!inlined && v->operands == 2)))
+        s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr,
+                                      expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
 
 static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
