@@ -1635,9 +1635,10 @@ static int run(const struct call *call, const struct version *this, int threads,
 {
     const struct attn_problem *const p = &call->p;
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    int64_t tasks = p->batch * heads;
     /* from the first query of a task to that of the next with the same remainder */
     const int64_t far = this->tile * this->apart;
-    const int64_t tasks = p->batch * heads * (far > 0 ? (positions + far - 1) / far * this->apart : 1);
+    tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
 #ifndef _OPENMP
     (void)threads;
 #endif

@@ -1774,7 +1774,8 @@ static int run(const struct call *call, const struct version *this, int threads,
 {
     const struct attn_problem *const p = &call->p;
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
 #ifndef _OPENMP
     (void)threads;
 #endif

@@ -140,7 +140,7 @@ int module_axis(struct module *m, const char *name, enum size_source source, int
 int module_find_axis(const struct module *m, const char *name);                               /* or -1 */
 bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
 bool axis_is_chunks(const struct axis *a);
-bool axis_is_counted(const struct axis *a);  /* its extent does not depend on the problem */
+bool axis_is_counted(const struct axis *a); /* its extent does not depend on the problem */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);

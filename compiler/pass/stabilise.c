@@ -7,8 +7,8 @@
    all would lose those far below it; an inner product with a state takes 2^M into its other factor, whose own maximum,
    over the features of one row, is known before its sum. An inner product of two exponentials over features that differ
    widely would underflow by parts: it becomes the sum of exp(a + b) that it is. Sums over a sequence in gradients stay
-   as they are: what forward saved of a row, which such a sum made, bounds weights that are exponentials; of features that are
-   exponentials each has to be a number by itself. */
+   as they are: what forward saved of a row, which such a sum made, bounds weights that are exponentials; of features
+   that are exponentials each has to be a number by itself. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 

@@ -103,7 +103,8 @@ struct attn_kernel {
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
-    /* NULL: the kernel has no gradients. */
+    /* NULL: the kernel has no gradients. `gradients` is a struct NAME_gradients: a pointer for each learned parameter
+       (attn_param_learned), in their order. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
@@ -1414,7 +1415,8 @@ static int run(const struct call *call, const struct version *this, int threads,
 {
     const struct attn_problem *const p = &call->p;
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    const int64_t tasks = p->batch * heads * (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
 #ifndef _OPENMP
     (void)threads;
 #endif

@@ -69,7 +69,8 @@ struct attn_kernel {
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
-    /* NULL: the kernel has no gradients. */
+    /* NULL: the kernel has no gradients. `gradients` is a struct NAME_gradients: a pointer for each learned parameter
+       (attn_param_learned), in their order. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,

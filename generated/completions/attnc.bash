@@ -94,7 +94,7 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --dump-after --threads --lengths --document --machine --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --dump-after --threads --lengths --document --machine --backward --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -112,7 +112,7 @@ _attnc()
             _attnc_files -d
         fi ;;
     bench)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --document --heads --batch --time --limit --json --csv --plot --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --document --heads --batch --backward --time --limit --json --csv --plot --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
