@@ -196,7 +196,7 @@ static bool meets_another(const struct walk *w, const struct stmt *s, int axis)
 static void walk(struct walk *w, const struct stmt *s, double weight)
 {
     for (; s; s = s->next) {
-        if (s->op == LOOPS_IF) walk(w, s->body, weight);
+        if (s->op == LOOPS_IF && (!s->where || expr_eval_int(s->where, &w->env))) walk(w, s->body, weight);
         if (s->op != LOOPS_FOR) continue;
         switch (w->m->axis[s->axis].source) {
         case SIZE_N_Q:

@@ -56,7 +56,8 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
     const char *name = "";
     if (part->program == PROGRAM_SAVED) return "what is saved";
     if (part->program == PROGRAM_ROW_SUMS) return "sums of rows";
-    for (int o = 0; o < g->outputs; o++)
-        name = arena_printf(p->arena, "%s%s%s", name, o ? ", " : "", g->output[o].name);
-    return name;
+    for (int o = 0; o < g->outputs; o++) /* beside gradients it may leave sums to other parts */
+        if (g->output[o].name[0] == 'd')
+            name = arena_printf(p->arena, "%s%s%s", name, *name ? ", " : "", g->output[o].name);
+    return *name ? name : "sums for other parts";
 }
