@@ -183,6 +183,17 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     w->stride[s->axis] = stride;
 }
 
+/* Whether some statement of the list, or inside of it, runs along the axis or sums over it. */
+static bool computes_over(const struct stmt *s, int axis)
+{
+    bool found = false;
+    for (; s && !found; s = s->next) {
+        found = computes_over(s->body, axis) || (s->op == LOOPS_DOT && s->axis == axis);
+        for (int k = 0; k < s->rank; k++) found |= s->axes[k] == axis;
+    }
+    return found;
+}
+
 /* Whether some loop inside is over another sequence. */
 static bool meets_another(const struct walk *w, const struct stmt *s, int axis)
 {
@@ -196,14 +207,14 @@ static bool meets_another(const struct walk *w, const struct stmt *s, int axis)
 static void walk(struct walk *w, const struct stmt *s, double weight)
 {
     for (; s; s = s->next) {
-        if (s->op == LOOPS_IF && (!s->where || expr_eval_int(s->where, &w->env))) walk(w, s->body, weight);
+        if (s->op == LOOPS_IF) walk(w, s->body, weight);
         if (s->op != LOOPS_FOR) continue;
         switch (w->m->axis[s->axis].source) {
         case SIZE_N_Q:
         case SIZE_N_K:
-            if (w->query >= 0 && w->query != s->axis)
-                visit_keys(w, s, weight);
-            else if (w->query == s->axis || meets_another(w, s->body, s->axis))
+            if (w->query >= 0 && w->query != s->axis) {
+                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else what it does is not of pairs */
+            } else if (w->query == s->axis || meets_another(w, s->body, s->axis))
                 iterate(w, s, weight);
             break;
         case SIZE_UNITS: iterate(w, s, weight); break;
