@@ -45,13 +45,20 @@ static void add_axis(const struct heads *x, struct value *v)
     v->axes[at] = x->axis;
 }
 
-/* Whether a map is 0 where all of its operands that come from sums over the heads are: it takes their sum apart. */
-static bool is_linear(const struct heads *x, const struct value *v)
+/* Whether e, of map v, is 0 where all operands that come from sums over the heads are: it takes their sum apart. */
+static bool is_linear(const struct heads *x, const struct value *v, const struct expr *e)
 {
-    const struct expr *e = v->expr;
-    for (int k = 0; k < v->operands; k++)
-        if (x->sums[v->operand[k].of]) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, 0));
-    return expr_is_real(e, 0);
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return x->sums[v->operand[e->integer].of];
+    case EXPR_REAL: return e->real == 0;
+    case EXPR_NEG:
+    case EXPR_DIV: return is_linear(x, v, e->arg[0]);
+    case EXPR_MUL: return is_linear(x, v, e->arg[0]) || is_linear(x, v, e->arg[1]);
+    case EXPR_ADD:
+    case EXPR_SUB: return is_linear(x, v, e->arg[0]) && is_linear(x, v, e->arg[1]);
+    case EXPR_SELECT: return is_linear(x, v, e->arg[1]) && is_linear(x, v, e->arg[2]);
+    default: return false;
+    }
 }
 
 static int append(struct graph *g, struct value v)
@@ -65,7 +72,7 @@ static int of_one_head(struct heads *x, int number)
     if (!x->sums[number] || x->failed) return number;
     if (x->of_head[number]) return x->of_head[number] - 1;
     struct value v = x->g->value[number];
-    x->failed |= v.rank == MAX_RANK || (v.op == GRAPH_MAP && !is_linear(x, &v)) ||
+    x->failed |= v.rank == MAX_RANK || (v.op == GRAPH_MAP && !is_linear(x, &v, v.expr)) ||
                  (v.op == GRAPH_REDUCE && (v.fold != FOLD_SUM || v.init != 0));
     if (x->failed) return number;
     add_axis(x, &v);
