@@ -46,6 +46,26 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     return true;
 }
 
+/* Positions of a sequence that are side by side in both arrays. */
+static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
+{
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    const int row = s->axes[0], lane = s->axes[s->rank - 1];
+    const bool same = x->l->array[to->of].dtype == x->l->array[from->of].dtype;
+    if (s->rank != 2 || !same || !axis_is_sequence(&x->m->axis[lane]) || emit_apart(x, lane)) return false;
+    if (strcmp(emit_step(x, from, lane), "1") != 0 || strcmp(emit_step(x, to, lane), "1") != 0) return false;
+    const char *r = x->m->axis[row].name, *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", r, emit_first(x, row), r, emit_end(x, row), r);
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
+    emit_line(x, "        %s = %s;", emit_element(x, to), emit_element(x, from));
+    if (pads) {
+        emit_line(x, "    for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", l, lanes, l, lanes, x->lanes, l);
+        emit_line(x, "        %s = 0;", emit_element(x, to));
+    }
+    emit_line(x, "}");
+    return true;
+}
+
 /* Into a tile of pairs: of f32, rounded; of an input whose last axis is the lanes; or of one whose pairs are neighbours
    in memory already. An odd element at the end is joined by 0. */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
@@ -101,11 +121,11 @@ void emit_copy(struct emitter *x, const struct stmt *s)
     int lane = s->axes[s->rank - 1];
     const char *l = x->m->axis[lane].name;
     emit_line(x, "/* %s = %s%s */", emit_array(x, to), emit_array(x, from),
-              into_tile     ? ", with zeros beyond the last row"
-              : s->rank > 1 ? ", transposed back"
-                            : "");
+              into_tile                                           ? ", with zeros beyond the last row"
+              : s->rank > 1 && ref_axis(to, to->rank - 1) != lane ? ", transposed back"
+                                                                  : "");
     bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
-    if (emit_copy_transposed(x, s, pads)) return;
+    if (emit_copy_transposed(x, s, pads) || emit_copy_rows(x, s, pads)) return;
     const char *lanes = emit_range(x, lane);
     if (pads)
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
