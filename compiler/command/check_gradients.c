@@ -96,7 +96,8 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
     *y = *x;
     for (int t = 0; t < x->tensors + 2; t++) {
         const bool out = t == x->tensors, dout = t == x->tensors + 1;
-        if (!out && !dout && strcmp(x->tensor[t].name, "v") != 0) continue;
+        const char *const name = x->tensor[t].name;
+        if (!out && !dout && (!name || strcmp(name, "v") != 0)) continue;
         const int64_t n = out || dout ? s->elements : s->count[t];
         y->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));
         for (int64_t k = 0; k < n; k++) y->tensor[t].data[k] = out ? 0 : fabs(x->tensor[t].data[k]);

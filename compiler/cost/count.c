@@ -383,7 +383,8 @@ static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct
 static double pairs_with_ids(struct counter *x, const struct expr *where, struct row *r)
 {
     const int64_t n = x->size->n_q;
-    const double runs = (double)((x->size->n_k - 1) / x->document + 1);
+    const int64_t documents = (x->size->n_k - 1) / x->document + 1;
+    const double runs = (double)documents;
     struct by_ids by_ids = {.reached = malloc((size_t)runs * sizeof *by_ids.reached)}, *const b = &by_ids;
     int64_t tests = 0, tried = 0, count = 0;
     if (!b->reached) return 0;

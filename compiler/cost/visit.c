@@ -101,7 +101,8 @@ static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int6
     double each = weight * (double)queries(w);
     if (!s->when) {
         w->out->pairs += each * (double)all;
-        w->out->tiles += each * (double)((all + s->step - 1) / s->step);
+        const int64_t tiles = (all + s->step - 1) / s->step;
+        w->out->tiles += each * (double)tiles;
         return;
     }
     for (int64_t n = 0; n < all; n += s->step) {

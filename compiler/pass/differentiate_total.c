@@ -110,8 +110,12 @@ static void collect(struct splitting *x, int number)
         if (source == SIZE_MEMBERS && (t.kept >> a & 1)) fail(x, "of each of the heads that share a state");
         if (source == SIZE_BATCH || source == SIZE_KV_HEADS) t.kept |= axes & UINT32_C(1) << a;
     }
-    t.rows = (axes & ~met) | UINT32_C(1) << t.lane;
-    if (!met) fail(x, "a sum over heads or batches alone");
+    t.rows = axes & ~met;
+    if (t.lane < 0) {
+        fail(x, "a sum over heads or batches alone");
+        return;
+    }
+    t.rows |= UINT32_C(1) << t.lane;
     if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
     for (int k = 0; k < v->operands; k++)
         if (needs_total(x, v->operand[k].of)) fail(x, "a sum of what is made from other sums over all rows");

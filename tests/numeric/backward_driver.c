@@ -58,7 +58,7 @@ static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int th
         const int of_keys = a == K || a == V || a == DK || a == DV;
         const int64_t dim = a == Q || a == K || a == DQ || a == DK ? kernel->head_dim : kernel->value_dim;
         const size_t bytes = (size_t)(2 * (of_keys ? kv_heads * n_k : heads * n_q) * dim) * size;
-        array[a] = malloc(bytes);
+        array[a] = malloc(bytes ? bytes : 1);
         if (!array[a]) return 1;
         memset(array[a], a < OUT || a == DOUT ? 0x3d : 0xff, bytes);
     }
