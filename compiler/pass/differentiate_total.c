@@ -119,7 +119,7 @@ static void collect(struct splitting *x, int number)
     if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
     for (int k = 0; k < v->operands; k++)
         if (needs_total(x, v->operand[k].of)) fail(x, "a sum of what is made from other sums over all rows");
-    if (x->totals == MAX_TOTALS) fail(x, "one of so many sums");
+    if (x->totals == MAX_TOTALS) fail(x, "one of more than 256 sums");
     if (!x->failed) x->total[x->totals++] = t;
 }
 
@@ -144,7 +144,7 @@ static void share_out(struct splitting *x, struct total *t)
         if (x->m->axis[a].source == SIZE_UNITS && x->m->axis[a].extent == units) t->unit = a;
     if (!t->unit)
         t->unit = module_axis(x->m, arena_printf(x->m->arena, "unit%lld", (long long)units), SIZE_UNITS, units);
-    if (t->unit < 0) fail(x, "of a program with so many axes");
+    if (t->unit < 0) fail(x, "of a program with more than 24 axes");
 }
 
 /* The axis of the one number that a sum without other axes is. */

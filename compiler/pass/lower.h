@@ -83,6 +83,8 @@ void lower_across(struct lowering *x, int number);
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
 
 int64_t lower_tiles_of_chunk(const struct lowering *x);
+/* What is read of an array; of a tile whose last axis is not `column` it is a copy, [row, column], made at *at. */
+struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int row, int column);
 /* The tile times the factor. */
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
 bool lower_has_stream(const struct lowering *x, const struct value *v);

@@ -41,28 +41,13 @@ void lower_begin_across(struct lowering *x)
     }
 }
 
-/* The vectors of the lanes, one a row: a tile that has the lanes side by side is turned once for all of the stream. */
-static struct ref rows_of_lanes(struct lowering *x, const struct ref *r, int column)
-{
-    const struct ref made = lower_ref(x, r);
-    if (x->l->array[made.of].kind != ARRAY_TILE || ref_axis(&made, made.rank - 1) == column) return made;
-    const int axes[2] = {x->lane, column};
-    const int rows = lower_new_tile(x, arena_printf(x->m->arena, "%s_rows", x->l->array[made.of].name), 2, axes);
-    struct stmt *copy = lower_append(x, &x->before, LOOPS_COPY);
-    copy->rank = 2;
-    memcpy(copy->axes, axes, sizeof axes);
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = made;
-    copy->assign[0].to = loops_ref(x->l, rows);
-    return copy->assign[0].to;
-}
-
 void lower_across(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
     const int pairs = value_has_axis(&x->g->value[v->operand[0].of], x->stream) ? 0 : 1;
     lower_apply_region(x, v, pairs, 0);
-    const struct ref vectors = rows_of_lanes(x, &v->operand[1 - pairs], v->axes[v->rank - 1]);
+    const struct ref vectors = lower_turned(x, &x->before, lower_ref(x, &v->operand[1 - pairs]), x->lane,
+                                            v->axes[v->rank - 1]);
     struct stmt *s = lower_append(x, &x->inside, LOOPS_DOT);
     s->rank = 2;
     s->axes[0] = x->stream;

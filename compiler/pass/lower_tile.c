@@ -216,3 +216,18 @@ struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const stru
     }
     return x->stream < 0 ? loop : lower_loop_over(x, at, x->stream, from, to, x->c->tile_k);
 }
+
+struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int row, int column)
+{
+    const struct array *a = &x->l->array[r.of];
+    if (a->kind != ARRAY_TILE || ref_axis(&r, r.rank - 1) == column) return r;
+    const int axes[2] = {row, column};
+    const int turned = lower_new_tile(x, arena_printf(x->m->arena, "%s_turned", a->name), 2, axes);
+    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
+    copy->rank = 2;
+    memcpy(copy->axes, axes, sizeof axes);
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = r;
+    copy->assign[0].to = loops_ref(x->l, turned);
+    return copy->assign[0].to;
+}

@@ -115,23 +115,6 @@ static int operand_of_rows(const struct lowering *x, const struct sum *s)
     return rows;
 }
 
-/* The operand of a sum over the lanes that has the result's: if it is a tile, whose lanes are the rows, as a copy that
-   has its rows side by side. */
-static struct ref lanes_last(struct lowering *x, const struct sum *sum, struct ref r)
-{
-    const struct array *a = &x->l->array[r.of];
-    if (a->kind != ARRAY_TILE || ref_axis(&r, r.rank - 1) == sum->axes[1]) return r;
-    const int axes[2] = {sum->summed[0], sum->axes[1]};
-    const int turned = lower_new_tile(x, arena_printf(x->m->arena, "%s_turned", a->name), 2, axes);
-    struct stmt *copy = lower_append(x, sum->at, LOOPS_COPY);
-    copy->rank = 2;
-    memcpy(copy->axes, axes, sizeof axes);
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = r;
-    copy->assign[0].to = loops_ref(x->l, turned);
-    return copy->assign[0].to;
-}
-
 static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
@@ -145,7 +128,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
                              0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
     if (by_rows) rescale_sum(x, sum, compensation);
     struct ref lane = lower_ref(x, &v->operand[1 - rows]);
-    if (sum->of_unit) lane = lanes_last(x, sum, lane);
+    if (sum->of_unit) lane = lower_turned(x, sum->at, lane, sum->summed[0], sum->axes[1]);
     struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
     s->rank = 2;
     s->axes[0] = sum->axes[0];

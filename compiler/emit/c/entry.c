@@ -15,7 +15,8 @@ struct version {
     int idle; /* nothing is to be done */
 #endif
 #if TOTALS
-    int units, unit_heads; /* tasks are so many units of rows: 0 of all heads, 1 of each key/value head, 2 of each */
+    int units;      /* of rows, each a task; 0: tasks are tiles or heads */
+    int unit_heads; /* those are of 0: all heads, 1: each key/value head, 2: each query head */
 #endif
 #endif
 #if IN_ORDER
@@ -368,7 +369,7 @@ PARTIAL_VALUES
 
 #endif
 #if IN_ORDER
-/* Sums over the keys, a row of so many numbers for each query; and how far tiles have come. */
+/* The sums over the keys, a row for each query, and how far the tiles of each head have come. */
 static size_t sums_bytes(const struct attn_problem *p)
 {
     return (size_t)(p->batch * p->heads * p->n_q) * ROW_OF_SUMS * sizeof(REAL);
