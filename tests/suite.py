@@ -33,6 +33,14 @@ def check(condition, why):
         raise Failure(why)
 
 
+def compiler(name):
+    """Where gcc, clang or a C++ compiler is; of several clangs the one that emitted code is tuned for."""
+    for found in map(shutil.which, {'clang': ('clang-19', 'clang'), 'c++': ('g++', 'c++', 'clang++-19')}.get(name, (name,))):
+        if found:
+            return found
+    raise Skip('there is no ' + name)
+
+
 def script(path):
     """A suite, from the root of the project, as a module."""
     loader = importlib.machinery.SourceFileLoader(os.path.basename(path), os.path.join(ROOT, path))
