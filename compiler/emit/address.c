@@ -44,6 +44,13 @@ int64_t emit_row_of_sums(const struct module *m, const struct array *a)
     return (row + line - 1) / line * line;
 }
 
+bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
+{
+    bool queries = false;
+    for (int k = 0; k < a->rank; k++) queries |= x->m->axis[a->axes[k]].source == SIZE_N_Q;
+    return a->sums && queries;
+}
+
 /* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the
    same between neighbours in the axis' current range. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
@@ -54,7 +61,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         if (ref_axis(r, k) != axis) continue;
         if (k == a->rank - 1) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
-        if (a->sums && axis_is_sequence(&x->m->axis[a->axes[k]]))
+        if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)
             return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
         if (array_of_elements(x->l, a) || array_of_rows(x->l, a)) {
             const bool members = emit_has_members(x, a);

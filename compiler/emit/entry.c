@@ -156,7 +156,10 @@ static const char *total_members(const struct emitted_file *e, struct arena *are
     for (int linear = 0; linear < 2; linear++)
         for (int v = 0; form[linear] && v < form[linear]->values; v++)
             if (form[linear]->value[v].op == GRAPH_INPUT)
-                members = arena_printf(arena, "%s\n    %s *%s;", members, real, form[linear]->value[v].name);
+                members = arena_printf(arena,
+                                       form[linear]->value[v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
+                                                                   : "%s\n    %s *%s;",
+                                       members, real, form[linear]->value[v].name, form[linear]->value[v].name);
     return members;
 }
 
@@ -178,10 +181,35 @@ static bool needs(const struct graph *g, int v, int of)
     return needed;
 }
 
-/* Where an array with the sums of units lies, if a gradient that needs it is wanted. */
-static const char *partial_value(const struct graph *g, int v, const char *real, struct arena *arena)
+/* The gradient that adds such sums of heads up. */
+static const char *whole_of(const struct graph *g, int v)
 {
-    const char *wanted = "", *sizes = "";
+    int o = 0;
+    while (!needs(g, g->output[o].value, v)) o++;
+    return g->output[o].name;
+}
+
+/* Where the gradients of heads lie, by statements that place them all: that of one head is their sum, and is left there
+   unless it has to be rounded. */
+static const char *heads_value(const struct graph *g, int v, enum dtype dtype, const char *placed, struct arena *arena)
+{
+    const char *name = g->value[v].name, *whole = whole_of(g, v);
+    const long long row = (long long)g->module->axis[g->value[v].axes[g->value[v].rank - 1]].extent;
+    placed = arena_printf(arena,
+                          "%s        call->%s_at = (struct attn_strides){p->heads * p->n_k * %lld, p->n_k * %lld, "
+                          "%lld};\n",
+                          placed, name, row, row, row);
+    if (dtype_of_sums(dtype) != dtype) return arena_printf(arena, "    {\n%s    }\n", placed);
+    return arena_printf(arena,
+                        "    if (p->heads == p->kv_heads) { /* that of one head is the sum */\n"
+                        "        call->%s = call->%s;\n        call->%s_at = p->%s;\n    } else {\n%s    }\n",
+                        name, whole, name, whole, placed);
+}
+
+/* Where an array with the sums of units lies, if a gradient that needs it is wanted. */
+static const char *partial_value(const struct graph *g, int v, enum dtype dtype, struct arena *arena)
+{
+    const char *wanted = "", *sizes = "", *indent = g->value[v].sums ? "        " : "    ";
     int64_t elements = 1;
     for (int o = 0; o < g->outputs; o++)
         if (needs(g, g->output[o].value, v))
@@ -195,9 +223,10 @@ static const char *partial_value(const struct graph *g, int v, const char *real,
         if (!axis_is_counted(axis) && !of_heads) sizes = arena_printf(arena, "%sp->%s * ", sizes, size);
         if (axis_is_counted(axis)) elements *= axis->extent;
     }
-    return arena_printf(arena,
-                        "    if (%s) call->%s = (%s *)(void *)(partials + at);\n    at += partial_bytes(%s%lld);\n",
-                        wanted, g->value[v].name, real, sizes, (long long)elements);
+    const char *placed = arena_printf(
+        arena, "%sif (%s) call->%s = (%s *)(void *)(partials + at);\n%sat += partial_bytes(%s%lld);\n", indent, wanted,
+        g->value[v].name, emit_real(dtype), indent, sizes, (long long)elements);
+    return g->value[v].sums ? heads_value(g, v, dtype, placed, arena) : placed;
 }
 
 /* A call runs one form: those of both may lie in one place. */
@@ -208,8 +237,7 @@ static const char *partial_values(const struct emitted_file *e, struct arena *ar
     for (int linear = 0; linear < 2; linear++) {
         for (int v = 0; form[linear] && v < form[linear]->values; v++)
             if (form[linear]->value[v].op == GRAPH_INPUT)
-                values = arena_printf(arena, "%s%s", values,
-                                      partial_value(form[linear], v, emit_real(e->p->spec->dtype), arena));
+                values = arena_printf(arena, "%s%s", values, partial_value(form[linear], v, e->p->spec->dtype, arena));
         values = arena_printf(arena, "%s    if (at > most) most = at;\n%s", values, linear ? "" : "    at = 0;\n");
     }
     return values;
@@ -281,15 +309,31 @@ static const char *wanted(const struct emitted_file *e, struct arena *arena, enu
     return when;
 }
 
+/* Statements of a block before the totals are added up: what is its own sum already is not wanted of them. */
+static const char *before_totals(const struct emitted_file *e, struct arena *arena)
+{
+    const char *statements = "";
+    for (int linear = 0; linear < 2; linear++) {
+        const struct graph *g = e->p->totals[linear];
+        for (int v = 0; g && v < g->values && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; v++)
+            if (g->value[v].sums)
+                statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
+                                          whole_of(g, v), g->value[v].name, whole_of(g, v));
+    }
+    return statements;
+}
+
 /* The calls of the parts of backward: of the gradients, if one of them is wanted. */
 static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 {
-    const char *calls = "";
+    const char *calls = "", *const before = before_totals(e, arena);
     for (int part = 0; part < e->p->parts; part++) {
         const char *when = "";
+        bool totals = false;
         for (int k = 0; k < e->p->backwards; k++) {
             const struct compilation *c = e->p->backward[k].c;
             if (e->p->backward[k].part != part || !c) continue;
+            totals |= c->program == PROGRAM_TOTALS;
             if (c->program == PROGRAM_SAVED) when = "!kept";
             if (c->program == PROGRAM_ROW_SUMS) when = "1";
             const bool gradients = c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_FROM_SUMS ||
@@ -298,8 +342,12 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
                 when = with_word(arena, when,
                                  arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
         }
-        calls = arena_printf(arena, "%s%s    if (!error && (%s)) error = run_part(%d, &call, threads, work);", calls,
-                             part ? "\n" : "", when, part);
+        calls = arena_printf(arena,
+                             totals && *before
+                                 ? "%s%s    if (!error && (%s)) {\n        struct call left = call;\n%s        error = "
+                                   "run_part(%d, &left, threads, work);\n    }"
+                                 : "%s%s    if (!error && (%s)) %serror = run_part(%d, &call, threads, work);",
+                             calls, part ? "\n" : "", when, totals ? before : "", part);
     }
     return calls;
 }

@@ -129,6 +129,8 @@ const char *emit_element(struct emitter *x, const struct ref *r);
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
 /* From a row of sums that programs leave for one another to the next, in elements: whole vectors of every target. */
 int64_t emit_row_of_sums(const struct module *m, const struct array *a);
+/* Whether the array has sums of queries, whose rows are those; sums of keys have strides in struct call. */
+bool emit_sums_of_queries(const struct emitter *x, const struct array *a);
 /* Whether neighbours in the current range of an axis are apart: then its elements are counted, and name_count is how
    many there are. */
 bool emit_apart(const struct emitter *x, int axis);

@@ -41,14 +41,25 @@ static bool task_fixes(const struct emitter *x, enum size_source source)
     return false;
 }
 
+/* The strides of an array that has elements for every row. */
+static const char *strides_of(const struct emitter *x, const struct array *a)
+{
+    const char *name = emit_name(x->m->arena, a->name);
+    return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
+}
+
 /* The same of an array that has numbers for every row. */
 static const char *base_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
     struct arena *arena = x->m->arena;
     const bool members = emit_has_members(x, a), rows = array_of_rows(x->l, a), b = task_fixes(x, SIZE_BATCH),
                g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
-    const char *head = !members ? "g" : m ? "(g * members + m)" : "g * members", *made = "";
-    if (a->sums)
+    const char *strides = strides_of(x, a),
+               *head = !members ? "g"
+                       : m      ? "(g * members + m)"
+                                : "g * members",
+               *made = "";
+    if (emit_sums_of_queries(x, a))
         return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q * %lld", name, head,
                             (long long)emit_row_of_sums(x->m, a));
     if (rows && b && g) return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q", name, head);
@@ -56,8 +67,8 @@ static const char *base_of_rows(struct emitter *x, const struct array *a, const 
         if (b) made = arena_printf(arena, " + b * call->p.heads * call->p.n_q");
         return arena_printf(arena, g ? "call->%s%s + %s * call->p.n_q" : "call->%s%s", name, made, head);
     }
-    if (b) made = arena_printf(arena, " + b * call->p.%s.batch", name);
-    return arena_printf(arena, g ? "call->%s%s + %s * call->p.%s.head" : "call->%s%s", name, made, head, name);
+    if (b) made = arena_printf(arena, " + b * %s.batch", strides);
+    return arena_printf(arena, g ? "call->%s%s + %s * %s.head" : "call->%s%s", name, made, head, strides);
 }
 
 /* The offset of an array's element at the axes with one variable, for its pointer. */
@@ -112,21 +123,21 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (partial || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), c, place);
-        const char *row = arena_printf(x->m->arena, "%s_row", c);
-        if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
+        const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
+        if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
         if (has_word(body, batch) && array_of_rows(x->l, array))
             text_add(out, "    const int64_t %s = call->p.heads * call->p.n_q;\n", batch);
         else if (has_word(body, batch))
-            text_add(out, "    const int64_t %s = call->p.%s.batch;\n", batch, c);
+            text_add(out, "    const int64_t %s = %s.batch;\n", batch, strides);
         const char *head = arena_printf(x->m->arena, "%s_head", c);
-        if (has_word(body, head) && array->sums)
+        if (has_word(body, head) && emit_sums_of_queries(x, array))
             text_add(out, "    const int64_t %s = call->p.n_q * %lld;\n", head,
                      (long long)emit_row_of_sums(x->m, array));
         else if (has_word(body, head) && array_of_rows(x->l, array))
             text_add(out, "    const int64_t %s = call->p.n_q;\n", head);
         else if (has_word(body, head))
-            text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
+            text_add(out, "    const int64_t %s = %s.head;\n", head, strides);
     }
 }
 

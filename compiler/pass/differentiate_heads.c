@@ -1,7 +1,6 @@
 /* Heads that share keys may each have a state of their own, as where their weights fall with the distance at rates of
    their own. A gradient by keys or values that meets such states is the sum over these heads of one for each. It is cut
-   in two: a part of the program leaves the gradient of every head, HEADS_n, whose rows lie along the lanes; c->totals
-   adds these up. */
+   in two: a part of the program leaves the gradient of every head, HEADS_n, and c->totals adds these up. */
 #include "differentiate.h"
 
 struct heads {
@@ -91,15 +90,15 @@ static int of_one_head(struct heads *x, int number)
     return x->of_head[number] - 1;
 }
 
-/* A copy whose constant axis is before its sequence. */
-static int lanes_last(struct heads *x, int number)
+/* A copy whose constant axis is last, after its sequence, as it is in the caller's arrays. */
+static int rows_last(struct heads *x, int number)
 {
     const struct value *v = &x->g->value[number];
     int axes[MAX_RANK], rank = 0;
     for (int pass = 0; pass < 3; pass++)
         for (int k = 0; k < v->rank; k++) {
             const struct axis *axis = &x->m->axis[v->axes[k]];
-            const int place = axis_is_sequence(axis) ? 2 : axis->source == SIZE_CONSTANT ? 1 : 0;
+            const int place = axis_is_sequence(axis) ? 1 : axis->source == SIZE_CONSTANT ? 2 : 0;
             if (place == pass) axes[rank++] = v->axes[k];
         }
     const struct ref r = graph_ref(x->g, number, NULL);
@@ -125,11 +124,12 @@ void reversal_split_heads(struct compilation *c)
         }
         const int of_head = of_one_head(x, number);
         if (x->failed) continue; /* lowering says that it cannot be compiled */
-        const int left = lanes_last(x, of_head);
+        const int left = rows_last(x, of_head);
         const struct value whole = g->value[number], *const part = &g->value[left];
         if (!c->totals) c->totals = graph_new(x->m);
         const char *name = arena_printf(x->m->arena, c->linear ? "linear_heads_%d" : "heads_%d", parts++);
         const int given = graph_input(c->totals, name, part->rank, part->axes);
+        c->totals->value[given].sums = true;
         const struct ref r = graph_ref(c->totals, given, NULL);
         graph_output(c->totals, g->output[o].name,
                      graph_reduce(c->totals, FOLD_SUM, 0, whole.rank, whole.axes, r, NULL));

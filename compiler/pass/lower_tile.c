@@ -64,6 +64,15 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     return loops_array(x->l, a);
 }
 
+/* Whether the totals have sums of that name as an input. */
+static bool is_left(const struct lowering *x, const char *name)
+{
+    const struct graph *totals = x->c->totals;
+    for (int v = 0; totals && v < totals->values; v++)
+        if (totals->value[v].sums && strcmp(totals->value[v].name, name) == 0) return true;
+    return false;
+}
+
 int lower_output(struct lowering *x, int o)
 {
     const int v = x->g->output[o].value;
@@ -72,7 +81,7 @@ int lower_output(struct lowering *x, int o)
                       .name = x->g->output[o].name,
                       .dtype = x->m->dtype,
                       .rank = out->rank,
-                      .sums = x->lowered[v].stage == ACROSS,
+                      .sums = x->lowered[v].stage == ACROSS || is_left(x, x->g->output[o].name),
                       .offset = -1};
     memcpy(a.axes, out->axes, sizeof a.axes);
     if (!array_of_elements(x->l, &a) || a.sums) a.dtype = dtype_of_sums(a.dtype);
