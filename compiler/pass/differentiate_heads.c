@@ -20,19 +20,23 @@ static bool sums_over(const struct value *v, int axis)
     return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
 }
 
-/* The axis of the heads that a state has which v is computed from; -1: there is none. */
-static int heads_of_states(const struct heads *x, int number)
+/* By value: the axis of the heads that a state has which it is computed from; -1: there is none. */
+static int *heads_of_states(const struct graph *g)
 {
-    const struct value *v = &x->g->value[number];
-    bool chunks = false;
-    int heads = -1;
-    for (int a = 0; a < v->rank; a++) {
-        chunks |= axis_is_chunks(&x->m->axis[v->axes[a]]);
-        if (x->m->axis[v->axes[a]].source == SIZE_MEMBERS) heads = v->axes[a];
+    const struct module *m = g->module;
+    int *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
+    for (int number = 0; number < g->values; number++) { /* operands come before what takes them */
+        const struct value *v = &g->value[number];
+        bool chunks = false;
+        of[number] = -1;
+        for (int a = 0; a < v->rank; a++) {
+            chunks |= axis_is_chunks(&m->axis[v->axes[a]]);
+            if (m->axis[v->axes[a]].source == SIZE_MEMBERS) of[number] = v->axes[a];
+        }
+        if (!chunks || v->op == GRAPH_MAP) of[number] = -1;
+        for (int k = 0; k < v->operands && of[number] < 0; k++) of[number] = of[v->operand[k].of];
     }
-    if (!chunks || v->op == GRAPH_MAP) heads = -1;
-    for (int k = 0; k < v->operands && heads < 0; k++) heads = heads_of_states(x, v->operand[k].of);
-    return heads;
+    return of;
 }
 
 /* The axis is before those that come after it in the module, and before constant ones. */
@@ -108,11 +112,12 @@ static int rows_last(struct heads *x, int number)
 void reversal_split_heads(struct compilation *c)
 {
     struct graph *g = c->graph;
+    const int *const axis_of = heads_of_states(g);
     int parts = 0;
     for (int o = 0; o < g->outputs; o++) {
         struct heads heads = {.c = c, .g = g, .m = g->module}, *x = &heads;
         const int number = g->output[o].value, values = g->values;
-        x->axis = heads_of_states(x, number);
+        x->axis = axis_of[number];
         if (x->axis < 0 || value_has_axis(&g->value[number], x->axis)) continue;
         x->sums = arena_alloc(x->m->arena, (size_t)values * sizeof *x->sums);
         x->of_head = arena_alloc(x->m->arena, (size_t)values * sizeof *x->of_head);
