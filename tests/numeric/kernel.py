@@ -9,7 +9,7 @@ import numpy as np
 import definitions
 from processor import missing_flags
 from stored import HALVES, rounded
-from suite import ROOT, check, execute
+from suite import ROOT, Failure, check, execute
 
 RUNTIME = os.path.join(ROOT, 'runtime')
 # With clang's -O0 these compile in a quarter of the time that gcc's -O1 takes, and no access is optimised away. A
@@ -27,6 +27,41 @@ def best_target():
 
 def runtime_sources():
     return sorted(os.path.join(RUNTIME, f) for f in os.listdir(RUNTIME) if f.endswith('.c'))
+
+
+class Made:
+    """What is made once, by whoever needs it first."""
+
+    def __init__(self):
+        self.lock, self.made = threading.Lock(), {}
+
+    def once(self, key, make):
+        with self.lock:
+            if key not in self.made:
+                try:
+                    self.made[key] = make()
+                except Failure as failure:
+                    self.made[key] = failure
+            if isinstance(self.made[key], Failure):
+                raise self.made[key]
+            return self.made[key]
+
+
+class Objects(Made):
+    """Object files that every kernel shares: the runtime and what calls the kernel, for each set of flags."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+
+    def of(self, key, line, sources):
+        def make():
+            folder = os.path.join(self.folder, 'objects-' + key)
+            os.makedirs(folder)
+            done = execute([*line, '-I', RUNTIME, '-c', *sources], cwd=folder, timeout=600)
+            check(done.returncode == 0, '%s\n%s' % (' '.join(line), (done.stderr + done.stdout)[-3000:]))
+            return sorted(os.path.join(folder, f) for f in os.listdir(folder))
+        return self.once(key, make)
 
 
 class Strides(ctypes.Structure):
@@ -100,27 +135,15 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
     return P, P.pop('q'), P.pop('k'), P.pop('v')
 
 
-made = threading.Lock()
-
-
-def runtime_library(suite):
-    """The runtime's object files, which every kernel shares."""
-    path = os.path.join(suite.folder, 'runtime-of-kernels')
-    with made:
-        if not os.path.exists(path):
-            os.makedirs(path)
-            done_well(['cc', '-O2', '-fopenmp', '-fPIC', '-I', RUNTIME, '-c', *runtime_sources()], path)
-    return sorted(os.path.join(path, f) for f in os.listdir(path))
-
-
 def done_well(line, folder):
     done = execute(line, cwd=folder, timeout=600)
     check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
 
 
 def compiled(suite, path, folder, target, level='-O2'):
-    """The kernel of a spec as a user has it."""
-    name, runtime = os.path.basename(path)[:-5], runtime_library(suite)
+    """The kernel of a spec as a user has it; suite.objects are the suite's Objects."""
+    name, runtime = os.path.basename(path)[:-5], suite.objects.of(
+        'runtime', ['cc', '-O2', '-fopenmp', '-fPIC'], runtime_sources())
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
     done_well(['cc', level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
                *runtime, '-lm'], folder)
