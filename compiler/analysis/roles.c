@@ -89,10 +89,27 @@ static bool sums_across(const struct graph *g, int b, const struct roles *a, con
            of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
 }
 
-/* Whether two outputs can share their loops: they run over the same axes and sum over the same. */
+/* How many outputs have to be there, one for another, before this one can be made: those that it has as inputs. */
+static int waits_for(const struct graph *g, int output)
+{
+    int most = 0;
+    bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
+    mark(g, g->output[output].value, needed);
+    for (int o = 0; o < g->outputs; o++) {
+        const int given = graph_find(g, g->output[o].name);
+        if (given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
+        const int waits = waits_for(g, o) + 1;
+        if (waits > most) most = waits;
+    }
+    return most;
+}
+
+/* Whether two outputs can share their loops: they run over the same axes and sum over the same, and neither waits for
+   the other. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles x, y;
+    if (waits_for(g, a) != waits_for(g, b)) return false;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
     if (sums_across(g, b, &x, &y)) return true;
     return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&

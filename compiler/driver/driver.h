@@ -29,7 +29,6 @@ struct unit {
     int versions;
     struct version backward[MAX_COMPILATIONS * MAX_PARTS]; /* of the gradients: by target, then ascending */
     int backwards, parts, saved, row_sums;
-    const struct graph *totals[2];
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* why there is no linear form, or NULL */

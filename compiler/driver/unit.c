@@ -68,7 +68,6 @@ static const struct emission *emission_of(const struct unit *p)
                            .backward = p->backward,
                            .backwards = p->backwards,
                            .parts = p->parts,
-                           .totals = {p->totals[0], p->totals[1]},
                            .saved = p->saved,
                            .row_sums = p->row_sums,
                            .standalone = p->standalone};

@@ -94,7 +94,6 @@ static void compile_backward(struct maker *x, const struct target *target, bool 
     const int saved = first->saving->outputs - 1, row_sums = first->row_sums->outputs;
     if (saved > p->saved) p->saved = saved;
     if (row_sums > p->row_sums) p->row_sums = row_sums;
-    p->totals[linear] = first->totals;
     if (saved) part[0] = compile_program(x, NULL, target, linear, PROGRAM_SAVED, 0, false);
     if (row_sums && x->good) part[1] = compile_program(x, NULL, target, linear, PROGRAM_ROW_SUMS, 0, false);
     part[2] = first;

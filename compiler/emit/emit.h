@@ -31,7 +31,6 @@ struct emission {
     const struct version *backward; /* of the gradients, by target, then ascending */
     int backwards, parts;           /* parts run one after the other */
     int saved, row_sums;            /* arrays that forward leaves to them; that one of them leaves to the others */
-    const struct graph *totals[2];  /* of both forms, the gradients that are sums over rows; NULL: there are none */
     bool standalone;
 };
 

@@ -144,22 +144,78 @@ static bool any_learned(const struct graph *source)
     return false;
 }
 
-/* The gradients by learned parameters, and the sums of units that those are made from which are sums over rows: a
-   program of each form has these as inputs. */
+/* What a part of a form leaves for others, but for sums of queries, which tiles add up in their order. */
+struct left_array {
+    const char *name;
+    const struct graph *g; /* of a part that is given it, as value v */
+    int v;
+};
+
+enum { MAX_LEFT = MAX_OUTPUTS };
+
+/* The part of that number of the form, for the first target that has it; NULL: it has none. */
+static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
+{
+    for (int k = 0; k < e->p->backwards; k++) {
+        const struct compilation *c = e->p->backward[k].c;
+        if (c && e->p->backward[k].part == part && c->linear == linear && c->program != PROGRAM_SAVED &&
+            c->program != PROGRAM_ROW_SUMS)
+            return c->graph;
+    }
+    return NULL;
+}
+
+static bool is_output(const struct graph *g, const char *name)
+{
+    for (int o = 0; g && o < g->outputs; o++)
+        if (strcmp(g->output[o].name, name) == 0) return true;
+    return false;
+}
+
+static bool is_left(const struct emitted_file *e, bool linear, const char *name)
+{
+    bool left = false;
+    for (int part = 0; part < e->p->parts; part++) left |= is_output(graph_of_part(e, linear, part), name);
+    return left;
+}
+
+static bool sums_of_queries(const struct graph *g, const struct value *v)
+{
+    bool queries = false;
+    for (int k = 0; k < v->rank; k++) queries |= g->module->axis[v->axes[k]].source == SIZE_N_Q;
+    return v->sums && queries;
+}
+
+static int left_arrays(const struct emitted_file *e, bool linear, struct left_array left[MAX_LEFT])
+{
+    int count = 0;
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        for (int v = 0; g && v < g->values; v++) {
+            const struct value *value = &g->value[v];
+            bool before = value->op != GRAPH_INPUT || sums_of_queries(g, value) || !is_left(e, linear, value->name);
+            for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
+            if (!before && count < MAX_LEFT) left[count++] = (struct left_array){value->name, g, v};
+        }
+    }
+    return count;
+}
+
+/* The gradients by learned parameters, and what parts leave for others. */
 static const char *total_members(const struct emitted_file *e, struct arena *arena)
 {
-    const struct graph *const *const form = e->p->totals, *const source = e->c[0]->source;
+    const struct graph *const source = e->c[0]->source;
     const char *members = "", *real = emit_real(e->p->spec->dtype);
+    struct left_array *const left = arena_alloc(arena, MAX_LEFT * sizeof *left);
     for (int v = 0; v < source->values; v++)
         if (is_learned(&source->value[v]))
             members = arena_printf(arena, "%s\n    %s *d%s;", members, real, emit_name(arena, source->value[v].name));
     for (int linear = 0; linear < 2; linear++)
-        for (int v = 0; form[linear] && v < form[linear]->values; v++)
-            if (form[linear]->value[v].op == GRAPH_INPUT)
-                members = arena_printf(arena,
-                                       form[linear]->value[v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
-                                                                   : "%s\n    %s *%s;",
-                                       members, real, form[linear]->value[v].name, form[linear]->value[v].name);
+        for (int n = 0, count = left_arrays(e, linear, left); n < count; n++)
+            members = arena_printf(arena,
+                                   left[n].g->value[left[n].v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
+                                                                    : "%s\n    %s *%s;",
+                                   members, real, left[n].name, left[n].name);
     return members;
 }
 
@@ -174,27 +230,63 @@ static const char *total_values(const struct graph *source, struct arena *arena)
     return values;
 }
 
-static bool needs(const struct graph *g, int v, int of)
+/* The condition, or that the pointer of this name is not NULL, once. */
+static const char *with_word(struct arena *arena, const char *condition, const char *name)
 {
-    bool needed = v == of;
-    for (int k = 0; k < g->value[v].operands && !needed; k++) needed = needs(g, g->value[v].operand[k].of, of);
-    return needed;
+    const size_t n = strlen(name);
+    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
+        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
+    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
+}
+
+static void mark_needed(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
+}
+
+static bool needs(const struct graph *g, int v, int of, struct arena *arena)
+{
+    bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
+    mark_needed(g, v, needed);
+    return needed[of];
+}
+
+/* The condition, or that a gradient is wanted which needs the array of that name: a part may make it of what another
+   one makes of the array. */
+static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
+                              struct arena *arena)
+{
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        const int given = g ? graph_find(g, name) : -1;
+        for (int o = 0; given >= 0 && o < g->outputs; o++) {
+            if (!needs(g, g->output[o].value, given, arena)) continue;
+            const char *const made = g->output[o].name;
+            condition = made[0] == 'd'
+                            ? with_word(arena, condition, arena_printf(arena, "call->%s", emit_name(arena, made)))
+                            : with_needs(e, linear, condition, made, arena);
+        }
+    }
+    return condition;
 }
 
 /* The gradient that adds such sums of heads up. */
-static const char *whole_of(const struct graph *g, int v)
+static const char *whole_of(const struct left_array *left, struct arena *arena)
 {
     int o = 0;
-    while (!needs(g, g->output[o].value, v)) o++;
-    return g->output[o].name;
+    while (!needs(left->g, left->g->output[o].value, left->v, arena)) o++;
+    return left->g->output[o].name;
 }
 
 /* Where the gradients of heads lie, by statements that place them all: that of one head is their sum, and is left there
    unless it has to be rounded. */
-static const char *heads_value(const struct graph *g, int v, enum dtype dtype, const char *placed, struct arena *arena)
+static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
 {
-    const char *name = g->value[v].name, *whole = whole_of(g, v);
-    const long long row = (long long)g->module->axis[g->value[v].axes[g->value[v].rank - 1]].extent;
+    const struct value *const v = &left->g->value[left->v];
+    const char *name = left->name, *whole = whole_of(left, arena);
+    const long long row = (long long)left->g->module->axis[v->axes[v->rank - 1]].extent;
     placed = arena_printf(arena,
                           "%s        call->%s_at = (struct attn_strides){p->heads * p->n_k * %lld, p->n_k * %lld, "
                           "%lld};\n",
@@ -206,38 +298,37 @@ static const char *heads_value(const struct graph *g, int v, enum dtype dtype, c
                         name, whole, name, whole, placed);
 }
 
-/* Where an array with the sums of units lies, if a gradient that needs it is wanted. */
-static const char *partial_value(const struct graph *g, int v, enum dtype dtype, struct arena *arena)
+/* Where an array that a part leaves for others lies, if a gradient that needs it is wanted. */
+static const char *left_value(const struct emitted_file *e, bool linear, const struct left_array *left,
+                              struct arena *arena)
 {
-    const char *wanted = "", *sizes = "", *indent = g->value[v].sums ? "        " : "    ";
+    const char *const wanted = with_needs(e, linear, "", left->name, arena), *sizes = "";
+    const struct module *const m = left->g->module;
+    const struct value *const value = &left->g->value[left->v];
+    const char *const indent = value->sums ? "        " : "    ";
     int64_t elements = 1;
-    for (int o = 0; o < g->outputs; o++)
-        if (needs(g, g->output[o].value, v))
-            wanted = arena_printf(arena, "%s%scall->%s", wanted, *wanted ? " || " : "",
-                                  emit_name(arena, g->output[o].name));
-    for (int k = 0; k < g->value[v].rank; k++) {
-        const struct axis *axis = &g->module->axis[g->value[v].axes[k]];
-        const bool of_heads = axis->source == SIZE_KV_HEADS && k + 1 < g->value[v].rank &&
-                              g->module->axis[g->value[v].axes[k + 1]].source == SIZE_MEMBERS;
+    for (int k = 0; k < value->rank; k++) {
+        const struct axis *axis = &m->axis[value->axes[k]];
+        const bool of_heads = axis->source == SIZE_KV_HEADS && k + 1 < value->rank &&
+                              m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
         const char *size = axis->source == SIZE_MEMBERS ? "heads" : size_name(axis->source);
         if (!axis_is_counted(axis) && !of_heads) sizes = arena_printf(arena, "%sp->%s * ", sizes, size);
         if (axis_is_counted(axis)) elements *= axis->extent;
     }
     const char *placed = arena_printf(
-        arena, "%sif (%s) call->%s = (%s *)(void *)(partials + at);\n%sat += partial_bytes(%s%lld);\n", indent, wanted,
-        g->value[v].name, emit_real(dtype), indent, sizes, (long long)elements);
-    return g->value[v].sums ? heads_value(g, v, dtype, placed, arena) : placed;
+        arena, "%sif (%s) call->%s = (%s *)(void *)(left + at);\n%sat += left_bytes(%s%lld);\n", indent, wanted,
+        left->name, emit_real(e->p->spec->dtype), indent, sizes, (long long)elements);
+    return value->sums ? heads_value(left, e->p->spec->dtype, placed, arena) : placed;
 }
 
 /* A call runs one form: those of both may lie in one place. */
-static const char *partial_values(const struct emitted_file *e, struct arena *arena)
+static const char *left_values(const struct emitted_file *e, struct arena *arena)
 {
-    const struct graph *const *const form = e->p->totals;
     const char *values = "";
+    struct left_array *const left = arena_alloc(arena, MAX_LEFT * sizeof *left);
     for (int linear = 0; linear < 2; linear++) {
-        for (int v = 0; form[linear] && v < form[linear]->values; v++)
-            if (form[linear]->value[v].op == GRAPH_INPUT)
-                values = arena_printf(arena, "%s%s", values, partial_value(form[linear], v, e->p->spec->dtype, arena));
+        for (int n = 0, count = left_arrays(e, linear, left); n < count; n++)
+            values = arena_printf(arena, "%s%s", values, left_value(e, linear, &left[n], arena));
         values = arena_printf(arena, "%s    if (at > most) most = at;\n%s", values, linear ? "" : "    at = 0;\n");
     }
     return values;
@@ -252,15 +343,6 @@ static const char *row_values(const struct emitted_file *e, struct arena *arena,
         values = arena_printf(arena, "%s%s    call->%s_%d = (%s *)(void *)(%s + %d * row_bytes(&call->p));", values,
                               k ? "\n" : "", name, k, real, from, k);
     return values;
-}
-
-/* The condition, or that the pointer of this name is not NULL, once. */
-static const char *with_word(struct arena *arena, const char *condition, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
-        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
-    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
 }
 
 /* The part of backward whose tiles add up sums in their order, or NULL. */
@@ -313,13 +395,12 @@ static const char *wanted(const struct emitted_file *e, struct arena *arena, enu
 static const char *before_totals(const struct emitted_file *e, struct arena *arena)
 {
     const char *statements = "";
-    for (int linear = 0; linear < 2; linear++) {
-        const struct graph *g = e->p->totals[linear];
-        for (int v = 0; g && v < g->values && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; v++)
-            if (g->value[v].sums)
+    struct left_array *const left = arena_alloc(arena, MAX_LEFT * sizeof *left);
+    for (int linear = 0; linear < 2 && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; linear++)
+        for (int n = 0, count = left_arrays(e, linear, left); n < count; n++)
+            if (left[n].g->value[left[n].v].sums)
                 statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
-                                          whole_of(g, v), g->value[v].name, whole_of(g, v));
-    }
+                                          whole_of(&left[n], arena), left[n].name, whole_of(&left[n], arena));
     return statements;
 }
 
@@ -354,7 +435,9 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
-    const bool totals = e->p->parts && (any_learned(e->c[0]->source) || e->p->totals[0] || e->p->totals[1]);
+    struct left_array *const left = arena_alloc(t->arena, MAX_LEFT * sizeof *left);
+    const bool totals = e->p->parts && (any_learned(e->c[0]->source) || left_arrays(e, false, left) > 0 ||
+                                        left_arrays(e, true, left) > 0);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     template_set_number(t, "TOTALS", totals);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
@@ -365,7 +448,7 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "IN_ORDER", sums.row > 0);
     if (totals) {
         template_set(t, "TOTAL_VALUES", total_values(e->c[0]->source, t->arena));
-        template_set(t, "PARTIAL_VALUES", partial_values(e, t->arena));
+        template_set(t, "LEFT_VALUES", left_values(e, t->arena));
     }
     if (!e->p->parts) return;
     set_arrays(t, ENTRY_backward, emit_stored(e->p->spec->dtype));

@@ -119,8 +119,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             continue;
         }
         const char *place = base(x, array);
-        const bool partial = x->c->program == PROGRAM_TOTALS && array->kind == ARRAY_INPUT; /* there, if it is needed */
-        if (partial || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
+        const bool left = array->kind == ARRAY_INPUT && !array_of_elements(x->l, array) &&
+                          !array_of_rows(x->l, array); /* by another part, if it is needed */
+        if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);

@@ -123,7 +123,7 @@ void pass_differentiate(struct compilation *c)
         int lane = -1;
         for (int k = 0; k < out.rank; k++)
             if (axis_is_sequence(&x->m->axis[out.axes[k]])) lane = out.axes[k];
-        if (c->group) reversal_split_totals(c, lane);
+        if (c->group) reversal_split_totals(c, lane, reversal_split_wholes(c));
         if (c->group) reversal_split_heads(c);
         if (c->program == PROGRAM_TOTALS) c->graph = c->totals;
         take_group(c);

@@ -86,9 +86,19 @@ void reverse_state(struct reversal *x, int v);
    c->row_sums (differentiate_save.c). */
 void reversal_save_rows(struct compilation *c);
 
+/* Whether the value is a sum over rows that has none itself; the axes that a sum runs over; those of a set that are
+   sequences (differentiate_total.c). */
+bool reversal_is_total(const struct module *m, const struct value *v);
+uint32_t reversal_summed(const struct value *v);
+uint32_t reversal_sequences(const struct module *m, uint32_t axes);
+/* Has sums over all rows that others are made from left by parts of their own: returns how many of these the outputs
+   begin with (differentiate_whole.c). */
+int reversal_split_wholes(struct compilation *c);
+
 /* Has gradients that are sums over rows made from the sums of units of rows, by a program of its own, c->totals;
-   `lane`: the sequence whose rows these are, where there are two (differentiate_total.c). */
-void reversal_split_totals(struct compilation *c, int lane);
+   `lane`: the sequence whose rows these are, where there are two. The first `wholes` outputs are no gradients
+   (differentiate_total.c). */
+void reversal_split_totals(struct compilation *c, int lane, int wholes);
 /* The same of gradients that heads with states of their own share (differentiate_heads.c). */
 void reversal_split_heads(struct compilation *c);
 

@@ -29,7 +29,8 @@ struct splitting {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int lane; /* the sequence that is in the lanes where there are two */
+    int lane;    /* the sequence that is in the lanes where there are two */
+    bool states; /* rows meet states, which are of one head: so are units */
     int totals;
     struct total total[MAX_TOTALS];
     bool failed;
@@ -42,29 +43,27 @@ static uint32_t run_time_axes(const struct module *m, uint32_t axes)
     return axes;
 }
 
-static uint32_t sequences(const struct module *m, uint32_t axes)
+uint32_t reversal_sequences(const struct module *m, uint32_t axes)
 {
     for (int a = 0; a < m->axes; a++)
         if (!axis_is_sequence(&m->axis[a])) axes &= ~(UINT32_C(1) << a);
     return axes;
 }
 
-/* The axes that a sum runs over. */
-static uint32_t axes_within(const struct value *v)
+uint32_t reversal_summed(const struct value *v)
 {
     uint32_t axes = v->where ? expr_axes(v->where) : 0;
     for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
     return axes;
 }
 
-/* Whether the value is a sum over rows that has none itself. */
-static bool is_total(const struct module *m, const struct value *v)
+bool reversal_is_total(const struct module *m, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes);
     for (int k = 0; k < v->rank; k++)
         if (axis_is_chunks(&m->axis[v->axes[k]])) return false; /* a state */
-    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !sequences(m, own) &&
-           (run_time_axes(m, axes_within(v)) & ~own);
+    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !reversal_sequences(m, own) &&
+           reversal_sequences(m, reversal_summed(v));
 }
 
 static void fail(struct splitting *x, const char *what)
@@ -77,7 +76,7 @@ static void fail(struct splitting *x, const char *what)
 
 static bool needs_total(const struct splitting *x, int v)
 {
-    bool needs = is_total(x->m, &x->g->value[v]);
+    bool needs = reversal_is_total(x->m, &x->g->value[v]);
     for (int k = 0; k < x->g->value[v].operands && !needs; k++) needs = needs_total(x, x->g->value[v].operand[k].of);
     return needs;
 }
@@ -94,27 +93,23 @@ static void collect(struct splitting *x, int number)
 {
     const struct value *v = &x->g->value[number];
     if (find_total(x, number) >= 0 || x->failed) return;
-    if (!is_total(x->m, v)) {
-        if (sequences(x->m, reversal_bits(v->rank, v->axes))) fail(x, "made from rows otherwise than by sums");
+    if (!reversal_is_total(x->m, v)) {
+        if (reversal_sequences(x->m, reversal_bits(v->rank, v->axes))) fail(x, "made from rows otherwise than by sums");
         for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
         return;
     }
     struct total t = {.value = number, .lane = -1, .number = true};
-    const uint32_t axes = run_time_axes(x->m, axes_within(v)), met = sequences(x->m, axes);
+    const uint32_t axes = run_time_axes(x->m, reversal_summed(v)), met = reversal_sequences(x->m, axes);
     for (int a = 0; a < x->m->axes; a++)
         if ((met >> a & 1) && (t.lane < 0 || a == x->lane)) t.lane = a;
     for (int k = 0; k < v->rank; k++) t.number &= x->m->axis[v->axes[k]].source != SIZE_CONSTANT;
     t.kept = run_time_axes(x->m, reversal_bits(v->rank, v->axes));
-    for (int a = 0; a < x->m->axes && x->c->linear; a++) { /* states are of one head: so are units */
+    for (int a = 0; a < x->m->axes && x->states; a++) {
         const enum size_source source = x->m->axis[a].source;
         if (source == SIZE_MEMBERS && (t.kept >> a & 1)) fail(x, "of each of the heads that share a state");
         if (source == SIZE_BATCH || source == SIZE_KV_HEADS) t.kept |= axes & UINT32_C(1) << a;
     }
     t.rows = axes & ~met;
-    if (t.lane < 0) {
-        fail(x, "a sum over heads or batches alone");
-        return;
-    }
     t.rows |= UINT32_C(1) << t.lane;
     if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
     for (int k = 0; k < v->operands; k++)
@@ -137,8 +132,8 @@ static void share_out(struct splitting *x, struct total *t)
             if (x->m->axis[v->axes[k]].source == SIZE_CONSTANT) elements *= x->m->axis[v->axes[k]].extent;
         bytes += elements * dtype_bytes(dtype_of_sums(x->m->dtype));
     }
-    units = x->c->linear ? 1 : t->kept ? UNITS_OF_A_HEAD : UNITS;
-    if (!x->c->linear && units * bytes > PARTIAL_BYTES)
+    units = x->states ? 1 : t->kept ? UNITS_OF_A_HEAD : UNITS;
+    if (!x->states && units * bytes > PARTIAL_BYTES)
         units = PARTIAL_BYTES / bytes > MIN_UNITS ? PARTIAL_BYTES / bytes : MIN_UNITS;
     for (int a = 0; a < x->m->axes && !t->unit; a++)
         if (x->m->axis[a].source == SIZE_UNITS && x->m->axis[a].extent == units) t->unit = a;
@@ -159,7 +154,7 @@ static int partial_of(struct splitting *x, const struct total *t)
 {
     struct module *m = x->m;
     struct value v = x->g->value[t->value], partial = graph_value(v.op, 0, NULL);
-    if (sequences(m, axes_within(&v)) != (UINT32_C(1) << t->lane)) { /* first over the other sequence */
+    if (reversal_sequences(m, reversal_summed(&v)) != (UINT32_C(1) << t->lane)) { /* first over the other sequence */
         struct value row = graph_value(v.op, 0, NULL);
         for (int a = 0; a < m->axes; a++)
             if (t->rows >> a & 1) row.axes[row.rank++] = a;
@@ -221,15 +216,17 @@ static int taken_over(struct splitting *x, struct graph *to, int number, int *ma
     return (made[number] = to->values) - 1;
 }
 
-void reversal_split_totals(struct compilation *c, int lane)
+void reversal_split_totals(struct compilation *c, int lane, int wholes)
 {
     struct graph *g = c->graph;
     struct splitting splitting = {.c = c, .g = g, .m = g->module, .lane = lane}, *x = &splitting;
     const int outputs = g->outputs;
     bool *totals = arena_alloc(x->m->arena, (size_t)outputs * sizeof *totals);
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].rank; k++) x->states |= axis_is_chunks(&x->m->axis[g->value[v].axes[k]]);
     for (int o = 0; o < outputs; o++) {
         const struct value *v = &g->value[g->output[o].value];
-        totals[o] = !sequences(x->m, reversal_bits(v->rank, v->axes));
+        totals[o] = o >= wholes && !reversal_sequences(x->m, reversal_bits(v->rank, v->axes));
         if (totals[o]) collect(x, g->output[o].value);
     }
     for (int n = 0; n < x->totals && !x->failed; n++) share_out(x, &x->total[n]);

@@ -191,8 +191,8 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
 }
 
 /* The sums over the rows of a head that have this first axis: those of each chunk, in its slot, are added up in order.
-   False when there are none. */
-static bool unit_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
+ */
+static void unit_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
     x->begin = begins;
@@ -213,28 +213,22 @@ static bool unit_sums(struct lowering *x, int axis, struct stmt ***begin, struct
         sum->operand[sum->operands++] = loops_ref(x->l, slots);
         sum->assign[0].compensation = compensation;
     }
-    if (!*begins) return false;
+    if (!*begins) return;
     states_loop(x, begin, axis, *begins);
     lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
         ->body = *folds;
     states_loop(x, fold, axis, first);
-    return true;
 }
 
-/* All of them, and how they leave in the end. */
-static void all_unit_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
+/* Copies the outputs that are such sums, or the others, which are states: each by the threads that have its elements.
+ */
+static void copy_states(struct lowering *x, bool of_units, struct stmt ***leave)
 {
-    bool folded[MAX_AXES] = {false};
-    uint32_t firsts = 0;
-    for (int v = 0; v < x->g->values; v++)
-        if (lower_of_units(x, &x->g->value[v])) firsts |= UINT32_C(1) << x->l->array[x->lowered[v].array].axes[1];
-    for (int a = 0; a < x->m->axes; a++)
-        if (firsts >> a & 1) folded[a] = unit_sums(x, a, begin, fold);
     struct stmt *all = NULL, **at = &all;
-    lower_copy_outputs(x, true, &at);
+    lower_copy_outputs(x, of_units, &at);
     for (int a = 0; a < x->m->axes; a++) {
         struct stmt *copies = NULL, **end = &copies;
-        for (struct stmt **s = &all; *s && folded[a];) {
+        for (struct stmt **s = &all; *s;) {
             struct stmt *copy = *s;
             if (x->l->array[copy->operand[0].of].axes[0] != a) {
                 s = &copy->next;
@@ -247,6 +241,17 @@ static void all_unit_sums(struct lowering *x, struct stmt ***begin, struct stmt 
         }
         if (copies) states_loop(x, leave, a, copies);
     }
+}
+
+/* All sums over the rows of a head, and how they leave in the end. */
+static void all_unit_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
+{
+    uint32_t firsts = 0;
+    for (int v = 0; v < x->g->values; v++)
+        if (lower_of_units(x, &x->g->value[v])) firsts |= UINT32_C(1) << x->l->array[x->lowered[v].array].axes[1];
+    for (int a = 0; a < x->m->axes; a++)
+        if (firsts >> a & 1) unit_sums(x, a, begin, fold);
+    copy_states(x, true, leave);
 }
 
 void lower_states(struct lowering *x, struct stmt **at)
@@ -327,8 +332,10 @@ void lower_states(struct lowering *x, struct stmt **at)
     while (*in_window) in_window = &(*in_window)->next;
     for (int v = 0; v < x->g->values && !x->prefix; v++)
         if (x->lowered[v].stage == STATE) x->lowered[v].array = x->lowered[v].carried;
-    struct stmt *body = lower_query_body(x);
-    if (x->prefix) {
+    struct stmt *body = x->lane >= 0 ? lower_query_body(x) : NULL;
+    if (x->lane < 0)
+        copy_states(x, false, &at);
+    else if (x->prefix) {
         struct stmt *queries = lower_loop_over(x, &in_window, x->chunk, first, last, 1), **in_chunk = &queries->body;
         queries->parallel = true;
         *in_chunk = *x->opened;

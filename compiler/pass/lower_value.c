@@ -61,7 +61,8 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.streamed |= x->stream < 0 && !x->alone && lower_sums_outer(x, v);
     s.of_unit = lower_of_units(x, v);
     s.over_outer = own->over_outer;
-    if ((s.state || s.of_unit) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1])) {
+    if ((s.state || s.of_unit) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1]) &&
+        !(s.state && across_lanes(x, v, s.axes[0]))) {
         const int first = s.axes[0];
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
@@ -127,8 +128,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
                          sum->rescale >=
                              0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
     if (by_rows) rescale_sum(x, sum, compensation);
-    struct ref lane = lower_ref(x, &v->operand[1 - rows]);
-    if (sum->of_unit) lane = lower_turned(x, sum->at, lane, sum->summed[0], sum->axes[1]);
+    const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
     struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
     s->rank = 2;
     s->axes[0] = sum->axes[0];

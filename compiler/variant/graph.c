@@ -43,8 +43,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
         v = project(x, v, "project.f", x->e);
         x->j = module_find_axis(m, "s"); /* the keys from here on */
     }
-    if (spec->linformer && (spec->emit & EMIT_BACKWARD))
-        build_not_yet(x, spec->emit_at, "emit 'backward' of a spec with 'project'");
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;

@@ -347,22 +347,22 @@ static size_t part_bytes_a_thread(int64_t n_k)
 }
 
 #if TOTALS
-/* Of an array with the sums of each unit of rows. */
-static size_t partial_bytes(int64_t elements)
+/* Of an array that a part leaves for others. */
+static size_t left_bytes(int64_t elements)
 {
     return ((size_t)elements * sizeof(REAL) + 63) / 64 * 64;
 }
 
-/* The gradients that are sums over rows, where they are wanted, and the sums of units that they are made from; returns
-   the bytes that all of these take, wanted or not. */
-static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const partials)
+/* The gradients by parameters, where they are wanted, and what parts leave for those that make gradients of it; returns
+   the bytes that all of the latter take, wanted or not. */
+static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
 TOTAL_VALUES
     }
-PARTIAL_VALUES
+LEFT_VALUES
     (void)p;
     return most;
 }

@@ -1,0 +1,94 @@
+/* Sums over a whole sequence that other such sums are made from: keys and values projected along their sequence, or the
+   state of all keys where parameters of the queries' features are learned. One pass over the rows cannot make both:
+   each of these sums is left by a part of the program, WHOLE_n, and what meets it is given it. So what any part sums
+   over is rows alone. The outputs come in an order in which each finds what it needs. */
+#include "differentiate.h"
+
+struct wholes {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    int *depth;  /* by value: of sums that it is made from, one from another */
+    bool *total; /* by value: it is such a sum */
+    bool *met;   /* by value: rows, or other sums, are made from it */
+    bool failed;
+};
+
+/* Returns the most sums that one sum is made from, one from another. */
+static int find_depths(struct wholes *x)
+{
+    int most = 0;
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        x->total[v] = reversal_is_total(x->m, value);
+        for (int k = 0; k < value->operands; k++) {
+            const int of = value->operand[k].of, depth = x->depth[of] + x->total[of];
+            if (depth > x->depth[v]) x->depth[v] = depth;
+        }
+        if (x->total[v] && x->depth[v] > most) most = x->depth[v];
+    }
+    return most;
+}
+
+static void find_met(struct wholes *x)
+{
+    for (int v = x->g->values - 1; v >= 0; v--) {
+        const struct value *value = &x->g->value[v];
+        const bool rows = reversal_sequences(x->m, reversal_bits(value->rank, value->axes)) != 0;
+        for (int k = 0; k < value->operands; k++) x->met[value->operand[k].of] |= x->met[v] || x->total[v] || rows;
+    }
+}
+
+/* Whether loops can leave the sum: it is over one sequence of each head, and a row or a table. */
+static bool is_of_heads(const struct wholes *x, const struct value *v)
+{
+    const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,
+                   sequence = reversal_sequences(x->m, summed);
+    bool constant = false, heads = true;
+    for (int a = 0; a < x->m->axes; a++) {
+        const enum size_source source = x->m->axis[a].source;
+        constant |= (own >> a & 1) && source == SIZE_CONSTANT;
+        heads &= !(summed >> a & 1) || (source != SIZE_BATCH && source != SIZE_KV_HEADS);
+    }
+    return constant && heads && !(sequence & (sequence - 1));
+}
+
+/* The sum becomes an output, and an input of what it is met by. */
+static void leave(struct wholes *x, int v, int number)
+{
+    const struct value sum = x->g->value[v];
+    struct value given = graph_value(GRAPH_INPUT, sum.rank, sum.axes);
+    if (!is_of_heads(x, &sum)) {
+        diagnostics_error(
+            x->c->diagnostics, (struct position){0, 0},
+            "a gradient by a parameter that is a sum of what is made from other sums over all rows is not "
+            "compiled yet");
+        x->failed = true;
+        return;
+    }
+    given.name = arena_printf(x->m->arena, x->c->linear ? "linear_whole_%d" : "whole_%d", number);
+    x->g->value[v] = given; /* its number stays */
+    graph_insert(x->g, x->g->values, sum);
+    graph_output(x->g, given.name, x->g->values - 1);
+}
+
+int reversal_split_wholes(struct compilation *c)
+{
+    struct graph *g = c->graph, *const before = graph_copy(g);
+    struct wholes found = {.c = c, .g = g, .m = g->module}, *x = &found;
+    const int values = g->values;
+    x->depth = arena_alloc(x->m->arena, (size_t)values * sizeof *x->depth);
+    x->total = arena_alloc(x->m->arena, (size_t)values * sizeof *x->total);
+    x->met = arena_alloc(x->m->arena, (size_t)values * sizeof *x->met);
+    const int most = find_depths(x);
+    if (!most) return 0;
+    find_met(x);
+    g->outputs = 0;
+    for (int depth = 0, number = 0; depth <= most; depth++)
+        for (int v = 0; v < values && !x->failed; v++)
+            if (x->total[v] && x->met[v] && x->depth[v] == depth) leave(x, v, number++);
+    const int left = g->outputs;
+    for (int o = 0; o < before->outputs; o++) graph_output(g, before->output[o].name, before->output[o].value);
+    graph_sweep(g);
+    return left;
+}
