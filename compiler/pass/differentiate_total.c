@@ -31,6 +31,7 @@ struct splitting {
     struct module *m;
     int lane;    /* the sequence that is in the lanes where there are two */
     bool states; /* rows meet states, which are of one head: so are units */
+    bool *from_total, *collected; /* by value: it is such a sum, or made from one; it is noted */
     int totals;
     struct total total[MAX_TOTALS];
     bool failed;
@@ -74,11 +75,14 @@ static void fail(struct splitting *x, const char *what)
     x->failed = true;
 }
 
-static bool needs_total(const struct splitting *x, int v)
+/* Marks such sums and what is made from them. */
+static void find_sums(struct splitting *x)
 {
-    bool needs = reversal_is_total(x->m, &x->g->value[v]);
-    for (int k = 0; k < x->g->value[v].operands && !needs; k++) needs = needs_total(x, x->g->value[v].operand[k].of);
-    return needs;
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        x->from_total[v] = reversal_is_total(x->m, value);
+        for (int k = 0; k < value->operands; k++) x->from_total[v] |= x->from_total[value->operand[k].of];
+    }
 }
 
 static int find_total(const struct splitting *x, int v)
@@ -92,7 +96,8 @@ static int find_total(const struct splitting *x, int v)
 static void collect(struct splitting *x, int number)
 {
     const struct value *v = &x->g->value[number];
-    if (find_total(x, number) >= 0 || x->failed) return;
+    if (x->collected[number] || x->failed) return;
+    x->collected[number] = true;
     if (!reversal_is_total(x->m, v)) {
         if (reversal_sequences(x->m, reversal_bits(v->rank, v->axes))) fail(x, "made from rows otherwise than by sums");
         for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
@@ -113,7 +118,7 @@ static void collect(struct splitting *x, int number)
     t.rows |= UINT32_C(1) << t.lane;
     if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
     for (int k = 0; k < v->operands; k++)
-        if (needs_total(x, v->operand[k].of)) fail(x, "a sum of what is made from other sums over all rows");
+        if (x->from_total[v->operand[k].of]) fail(x, "a sum of what is made from other sums over all rows");
     if (x->totals == MAX_TOTALS) fail(x, "one of more than 256 sums");
     if (!x->failed) x->total[x->totals++] = t;
 }
@@ -222,6 +227,9 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes)
     struct splitting splitting = {.c = c, .g = g, .m = g->module, .lane = lane}, *x = &splitting;
     const int outputs = g->outputs;
     bool *totals = arena_alloc(x->m->arena, (size_t)outputs * sizeof *totals);
+    x->from_total = arena_alloc(x->m->arena, (size_t)g->values * sizeof *x->from_total);
+    x->collected = arena_alloc(x->m->arena, (size_t)g->values * sizeof *x->collected);
+    find_sums(x);
     for (int v = 0; v < g->values; v++)
         for (int k = 0; k < g->value[v].rank; k++) x->states |= axis_is_chunks(&x->m->axis[g->value[v].axes[k]]);
     for (int o = 0; o < outputs; o++) {

@@ -8,26 +8,47 @@ struct wholes {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int *depth;  /* by value: of sums that it is made from, one from another */
-    bool *total; /* by value: it is such a sum */
-    bool *met;   /* by value: rows, or other sums, are made from it */
+    bool *total;     /* by value: it is such a sum */
+    bool *met;       /* by value: rows, or other sums, are made from it */
+    int *depth;      /* by value: how many such sums it is made from, one from another */
+    uint32_t *heads; /* by value: the axes of these sums, which are those of heads */
+    int deepest;     /* of all sums */
     bool failed;
 };
 
-/* Returns the most sums that one sum is made from, one from another. */
-static int find_depths(struct wholes *x)
+static uint32_t run_time_axes(const struct wholes *x, const struct value *v)
 {
-    int most = 0;
+    uint32_t axes = 0;
+    for (int k = 0; k < v->rank; k++)
+        if (x->m->axis[v->axes[k]].source != SIZE_CONSTANT) axes |= UINT32_C(1) << v->axes[k];
+    return axes;
+}
+
+static void find_totals(struct wholes *x)
+{
     for (int v = 0; v < x->g->values; v++) {
         const struct value *value = &x->g->value[v];
         x->total[v] = reversal_is_total(x->m, value);
         for (int k = 0; k < value->operands; k++) {
             const int of = value->operand[k].of, depth = x->depth[of] + x->total[of];
             if (depth > x->depth[v]) x->depth[v] = depth;
+            x->heads[v] |= x->heads[of] | (x->total[of] ? run_time_axes(x, &x->g->value[of]) : 0);
         }
-        if (x->total[v] && x->depth[v] > most) most = x->depth[v];
+        if (x->total[v] && x->depth[v] > x->deepest) x->deepest = x->depth[v];
     }
-    return most;
+}
+
+/* Whether loops that sum over rows alone are not enough: a sum is made from another one, or rows are summed over heads
+   that have sums of their own. */
+static bool needs_parts(const struct wholes *x)
+{
+    bool needs = x->deepest > 0;
+    for (int o = 0; o < x->g->outputs; o++) {
+        const int v = x->g->output[o].value;
+        const uint32_t own = run_time_axes(x, &x->g->value[v]);
+        needs |= reversal_sequences(x->m, own) && (x->heads[v] & ~own);
+    }
+    return needs;
 }
 
 static void find_met(struct wholes *x)
@@ -74,17 +95,20 @@ static void leave(struct wholes *x, int v, int number)
 
 int reversal_split_wholes(struct compilation *c)
 {
-    struct graph *g = c->graph, *const before = graph_copy(g);
+    struct graph *g = c->graph;
+    graph_sweep(g); /* of what is by now given */
+    struct graph *const before = graph_copy(g);
     struct wholes found = {.c = c, .g = g, .m = g->module}, *x = &found;
     const int values = g->values;
-    x->depth = arena_alloc(x->m->arena, (size_t)values * sizeof *x->depth);
     x->total = arena_alloc(x->m->arena, (size_t)values * sizeof *x->total);
     x->met = arena_alloc(x->m->arena, (size_t)values * sizeof *x->met);
-    const int most = find_depths(x);
-    if (!most) return 0;
+    x->depth = arena_alloc(x->m->arena, (size_t)values * sizeof *x->depth);
+    x->heads = arena_alloc(x->m->arena, (size_t)values * sizeof *x->heads);
+    find_totals(x);
+    if (!needs_parts(x)) return 0;
     find_met(x);
     g->outputs = 0;
-    for (int depth = 0, number = 0; depth <= most; depth++)
+    for (int depth = 0, number = 0; depth <= x->deepest; depth++)
         for (int v = 0; v < values && !x->failed; v++)
             if (x->total[v] && x->met[v] && x->depth[v] == depth) leave(x, v, number++);
     const int left = g->outputs;

@@ -50,8 +50,8 @@ USAGE = {
     'wrong_spec': (('wrong.yaml',), 1, ['wrong.yaml:2:13: error', "did you mean 'softmax'"]),
     'two_wrong_specs': (('wrong.yaml', 'empty.yaml', 'soft.yaml'), 1, ['wrong.yaml', 'empty.yaml']),
     'same_name_twice': (('soft.yaml', 'again.yaml'), (1, 2), ['soft.yaml', 'again.yaml']),
-    'not_compiled_yet_run': (('run', 'backward.yaml', '--in', 'in', '--out', 'out'), 1, ['not compiled yet']),
-    'not_compiled_yet_backward': (('backward.yaml',), 1, ['backward.yaml:', 'not compiled yet']),
+    'not_compiled_yet_run': (('run', 'decode.yaml', '--in', 'in', '--out', 'out'), 1, ['not compiled yet']),
+    'not_compiled_yet_decode': (('decode.yaml',), 1, ['decode.yaml:', 'not compiled yet']),
     'out_folder_under_a_file': (('soft.yaml', '-o', 'soft.yaml/x'), 3, ['soft.yaml/x', 'Not a directory']),
     'out_folder_is_a_file': (('soft.yaml', '-o', 'poly.yaml'), 3, ['poly.yaml']),
     'out_folder_in_proc': (('soft.yaml', '-o', '/proc/attnc'), 3, ['/proc/attnc']),
@@ -62,8 +62,7 @@ USAGE = {
 
 def usage(folder, suite, name, words, status, needles):
     place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='',
-                  backward='similarity: softmax\nshape: {head_dim: 8}\nproject: {linformer: {size: 8}}\n'
-                           'emit: [forward, backward]\n')
+                  decode='similarity: softmax\nshape: {head_dim: 8}\nemit: [forward, decode]\n')
     place.arrays()
     os.makedirs(place.path('taken', 'soft.c'))
     before = place.files()
