@@ -1,7 +1,10 @@
 /* Heads that share keys may each have a state of their own, as where their weights fall with the distance at rates of
    their own. A gradient by keys or values that meets such states is the sum over these heads of one for each. It is cut
-   in two: a part of the program leaves the gradient of every head, HEADS_n, and c->totals adds these up. */
+   in two: a part of the program leaves the gradient of every head, HEADS_n, and c->totals adds these up. Of a gradient
+   by a parameter that is made of such ones a unit of rows leaves a sum for every head. */
 #include "differentiate.h"
+
+#include <string.h>
 
 struct heads {
     struct compilation *c;
@@ -109,6 +112,24 @@ static int rows_last(struct heads *x, int number)
     return graph_map(x->g, rank, axes, 1, &r, expr_leaf(x->m, EXPR_OPERAND, 0));
 }
 
+static bool of_units(const struct heads *x, const struct value *v)
+{
+    bool units = false;
+    for (int k = 0; k < v->rank; k++) units |= x->m->axis[v->axes[k]].source == SIZE_UNITS;
+    return units;
+}
+
+/* What is given by that name has the axes of `like`: whatever adds it up sums over these heads as well. */
+static void give_heads(struct graph *g, const char *name, const struct value *like)
+{
+    const int given = graph_find(g, name);
+    g->value[given].rank = like->rank;
+    memcpy(g->value[given].axes, like->axes, sizeof like->axes);
+    for (int v = given + 1; v < g->values; v++)
+        for (int k = 0; k < g->value[v].operands; k++)
+            if (g->value[v].operand[k].of == given) g->value[v].operand[k] = graph_ref(g, given, NULL);
+}
+
 void reversal_split_heads(struct compilation *c)
 {
     struct graph *g = c->graph;
@@ -129,6 +150,11 @@ void reversal_split_heads(struct compilation *c)
         }
         const int of_head = of_one_head(x, number);
         if (x->failed) continue; /* lowering says that it cannot be compiled */
+        if (of_units(x, &g->value[number])) { /* a sum over rows, which c->totals adds up already */
+            give_heads(c->totals, g->output[o].name, &g->value[of_head]);
+            g->output[o].value = of_head;
+            continue;
+        }
         const int left = rows_last(x, of_head);
         const struct value whole = g->value[number], *const part = &g->value[left];
         if (!c->totals) c->totals = graph_new(x->m);

@@ -111,12 +111,10 @@ static void collect(struct splitting *x, int number)
     t.kept = run_time_axes(x->m, reversal_bits(v->rank, v->axes));
     for (int a = 0; a < x->m->axes && x->states; a++) {
         const enum size_source source = x->m->axis[a].source;
-        if (source == SIZE_MEMBERS && (t.kept >> a & 1)) fail(x, "of each of the heads that share a state");
         if (source == SIZE_BATCH || source == SIZE_KV_HEADS) t.kept |= axes & UINT32_C(1) << a;
     }
     t.rows = axes & ~met;
     t.rows |= UINT32_C(1) << t.lane;
-    if (v->where && met == (UINT32_C(1) << t.lane)) fail(x, "a sum over some rows");
     for (int k = 0; k < v->operands; k++)
         if (x->from_total[v->operand[k].of]) fail(x, "a sum of what is made from other sums over all rows");
     if (x->totals == MAX_TOTALS) fail(x, "one of more than 256 sums");
@@ -154,6 +152,22 @@ static int axis_of_one(struct module *m)
     return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
 }
 
+/* The operand, with 0 for rows outside of the region: those of other rows may be no numbers. */
+static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
+{
+    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    const uint32_t axes = ref_axes(r) | expr_axes(where);
+    if (!ref_uses_axis(r, lane)) return *r;
+    for (int constant = 0; constant < 2; constant++)
+        for (int a = 0; a < x->m->axes; a++)
+            if ((axes >> a & 1) && (x->m->axis[a].source == SIZE_CONSTANT) == constant) map.axes[map.rank++] = a;
+    map.operands = 1;
+    map.operand[0] = *r;
+    map.expr = expr_make(x->m, EXPR_SELECT, where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, 0));
+    graph_insert(x->g, x->g->values, map);
+    return graph_ref(x->g, x->g->values - 1, NULL);
+}
+
 /* The sum of each unit. */
 static int partial_of(struct splitting *x, const struct total *t)
 {
@@ -174,7 +188,8 @@ static int partial_of(struct splitting *x, const struct total *t)
         v.fold = FOLD_SUM;
         v.operands = 1;
         v.operand[0] = graph_ref(x->g, x->g->values - 1, NULL);
-    }
+    } else if (v.where)
+        for (int k = 0; k < v.operands; k++) v.operand[k] = selected(x, &v.operand[k], v.where, t->lane);
     for (int a = 0; a < m->axes; a++)
         if (t->kept >> a & 1) partial.axes[partial.rank++] = a;
     partial.axes[partial.rank++] = t->unit;

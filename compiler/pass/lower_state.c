@@ -270,11 +270,14 @@ void lower_states(struct lowering *x, struct stmt **at)
                           "a sum over keys that is one number is not compiled yet");
         return;
     }
-    for (int k = 0; k < out->rank; k++) { /* every state is of one head */
-        bool shared = lower_run_time(x, out->axes[k]);
-        for (int v = 0; v < x->g->values; v++)
-            shared &= x->lowered[v].stage != STATE || value_has_axis(&x->g->value[v], out->axes[k]);
-        if (!shared) continue;
+    for (int k = 0; k < out->rank; k++) { /* every state is of one head, and so are the sums over rows of a unit */
+        bool of_head = true, of_unit = false;
+        for (int v = 0; v < x->g->values; v++) {
+            const struct value *value = &x->g->value[v];
+            of_head &= x->lowered[v].stage != STATE || value_has_axis(value, out->axes[k]);
+            of_unit |= lower_of_units(x, value) && value_has_axis(value, out->axes[k]);
+        }
+        if (!lower_run_time(x, out->axes[k]) || (!of_head && !of_unit) || out->axes[k] == x->unit) continue;
         struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
         loop->parallel = open[out->axes[k]] = true;
         at = &loop->body;
