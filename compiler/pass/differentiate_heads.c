@@ -149,7 +149,7 @@ void reversal_split_heads(struct compilation *c)
                 x->sums[v] |= x->sums[value->operand[k].of];
         }
         const int of_head = of_one_head(x, number);
-        if (x->failed) continue; /* lowering says that it cannot be compiled */
+        if (x->failed) continue;              /* lowering says that it cannot be compiled */
         if (of_units(x, &g->value[number])) { /* a sum over rows, which c->totals adds up already */
             give_heads(c->totals, g->output[o].name, &g->value[of_head]);
             g->output[o].value = of_head;

@@ -29,8 +29,8 @@ struct splitting {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int lane;    /* the sequence that is in the lanes where there are two */
-    bool states; /* rows meet states, which are of one head: so are units */
+    int lane;                     /* the sequence that is in the lanes where there are two */
+    bool states;                  /* rows meet states, which are of one head: so are units */
     bool *from_total, *collected; /* by value: it is such a sum, or made from one; it is noted */
     int totals;
     struct total total[MAX_TOTALS];

@@ -27,14 +27,27 @@ static bool plain(const struct ref *r, const struct value *inner)
     return true;
 }
 
-/* Whether a map that computes something of a row would be computed again for every element of another sequence. */
+/* Whether e takes a function, such as a logarithm, of an operand. */
+static bool takes_function(const struct expr *e)
+{
+    bool takes = expr_effort(e->op) == EFFORT_FUNCTION && expr_has(e, EXPR_OPERAND);
+    for (int k = 0; k < expr_arity(e->op) && !takes; k++) takes = takes_function(e->arg[k]);
+    return takes;
+}
+
+/* Whether a map that computes something of a row would be computed again for every element of another sequence, or a
+   function of it for every element of the row. */
 static bool repeats(const struct graph *g, const struct value *user, const struct value *inner)
 {
+    const bool slow = takes_function(inner->expr);
+    bool again = false;
     if (inner->operands < 2 && !expr_takes(inner->expr, EFFORT_SLOW)) return false;
-    for (int k = 0; k < user->rank; k++)
-        if (axis_is_sequence(&g->module->axis[user->axes[k]]) && !value_has_axis(inner, user->axes[k]))
-            return inner->operands > 0;
-    return false;
+    for (int k = 0; k < user->rank; k++) {
+        const struct axis *axis = &g->module->axis[user->axes[k]];
+        again |= (axis_is_sequence(axis) || (slow && axis->source == SIZE_CONSTANT)) &&
+                 !value_has_axis(inner, user->axes[k]);
+    }
+    return again && inner->operands > 0;
 }
 
 static bool inline_single_uses(struct graph *g)
