@@ -119,8 +119,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             continue;
         }
         const char *place = base(x, array);
-        const bool left = array->kind == ARRAY_INPUT && !array_of_elements(x->l, array) &&
-                          !array_of_rows(x->l, array); /* by another part, if it is needed */
+        const bool of_caller = array_of_elements(x->l, array) || array_of_rows(x->l, array),
+                   left = array->kind == ARRAY_INPUT &&
+                          (array->sums ? !emit_sums_of_queries(x, array) : !of_caller); /* by a part, if it is needed */
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), c, place);
