@@ -97,7 +97,7 @@ static int waits_for(const struct graph *g, int output)
     mark(g, g->output[output].value, needed);
     for (int o = 0; o < g->outputs; o++) {
         const int given = graph_find(g, g->output[o].name);
-        if (given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
+        if (o == output || given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
         const int waits = waits_for(g, o) + 1;
         if (waits > most) most = waits;
     }

@@ -149,8 +149,9 @@ void reversal_split_heads(struct compilation *c)
                 x->sums[v] |= x->sums[value->operand[k].of];
         }
         const int of_head = of_one_head(x, number);
-        if (x->failed) continue;              /* lowering says that it cannot be compiled */
-        if (of_units(x, &g->value[number])) { /* a sum over rows, which c->totals adds up already */
+        if (x->failed) continue; /* lowering says that it cannot be compiled */
+        if (of_units(x, &g->value[number])) {
+            /* c->totals adds it up already */
             give_heads(c->totals, g->output[o].name, &g->value[of_head]);
             g->output[o].value = of_head;
             continue;

@@ -80,10 +80,8 @@ static void leave(struct wholes *x, int v, int number)
     const struct value sum = x->g->value[v];
     struct value given = graph_value(GRAPH_INPUT, sum.rank, sum.axes);
     if (!is_of_heads(x, &sum)) {
-        diagnostics_error(
-            x->c->diagnostics, (struct position){0, 0},
-            "a gradient by a parameter that is a sum of what is made from other sums over all rows is not "
-            "compiled yet");
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                          "a gradient that is made from a sum over all heads is not compiled yet");
         x->failed = true;
         return;
     }

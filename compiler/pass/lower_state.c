@@ -190,7 +190,7 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
-/* The sums over the rows of a head that have this first axis: those of each chunk, in its slot, are added up in order.
+/* The sums over the rows of a head that have this first axis: those of chunks, in their slots, are added up in order.
  */
 static void unit_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
@@ -220,8 +220,7 @@ static void unit_sums(struct lowering *x, int axis, struct stmt ***begin, struct
     states_loop(x, fold, axis, first);
 }
 
-/* Copies the outputs that are such sums, or the others, which are states: each by the threads that have its elements.
- */
+/* Copies the outputs that are such sums, or the others, which are states; threads copy the elements that they have. */
 static void copy_states(struct lowering *x, bool of_units, struct stmt ***leave)
 {
     struct stmt *all = NULL, **at = &all;

@@ -11,7 +11,8 @@ enum program_kind {
     PROGRAM_SAVING,    /* the same, which also leaves what is saved */
     PROGRAM_SAVED,     /* what is saved, alone */
     PROGRAM_ROW_SUMS,  /* what the gradients need of each row of `dout` */
-    PROGRAM_GRADIENTS, /* from both; of gradients that are sums over rows what units of rows add up to */
+    PROGRAM_GRADIENTS, /* from both; of gradients that are sums over rows what units of rows add up to, and before them
+                          the sums over rows that others are made from */
     PROGRAM_TOTALS,    /* these gradients */
     PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
     PROGRAM_ALONE      /* the gradients, where nothing was saved */
