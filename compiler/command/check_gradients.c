@@ -51,7 +51,7 @@ static const char *sum_at(const struct evaluation *x, int t, const struct sample
     tensor[t].data = moved;
     const char *wrong = graph_eval(x->p->graph, x->size, tensor, x->tensors, out);
     *sum = *sizes = 0;
-    for (int64_t k = 0; k < s->elements; k++) {
+    for (int64_t k = 0; k < s->out.elements; k++) {
         const double term = out[k] * x->tensor[x->tensors + 1].data[k];
         *sum += term;
         *sizes += fabs(term);
@@ -67,7 +67,7 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     const int64_t n = s->count[t];
     double *direction = arena_alloc(arena, (size_t)n * sizeof *direction),
            *moved = arena_alloc(arena, (size_t)n * sizeof *moved),
-           *out = arena_alloc(arena, (size_t)s->elements * sizeof *out), along = 0, sizes = 0, terms = 0, slope[3];
+           *out = arena_alloc(arena, (size_t)s->out.elements * sizeof *out), along = 0, sizes = 0, terms = 0, slope[3];
     const char *wrong = NULL;
     for (int64_t k = 0; k < n; k++) {
         direction[k] = check_normal(state);
@@ -88,21 +88,22 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     return NULL;
 }
 
-/* The gradients for |v| and |dout| where out is 0: what they are the difference of, as those of a row that sees one key
-   are of terms that cancel. */
-static const char *scale_of(const struct evaluation *x, const struct sample *s, struct arena *arena, double *scale)
+/* The scale of the gradients. */
+static const char *scale_of(const struct evaluation *x, const struct sample *s, struct gradients *g,
+                            struct arena *arena, double *scale)
 {
-    struct evaluation *y = arena_alloc(arena, sizeof *y);
-    *y = *x;
-    for (int t = 0; t < x->tensors + 2; t++) {
-        const bool out = t == x->tensors, dout = t == x->tensors + 1;
-        const char *const name = x->tensor[t].name;
-        if (!out && !dout && (!name || strcmp(name, "v") != 0)) continue;
-        const int64_t n = out || dout ? s->elements : s->count[t];
-        y->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));
-        for (int64_t k = 0; k < n; k++) y->tensor[t].data[k] = out ? 0 : fabs(x->tensor[t].data[k]);
+    struct tensor in[SCALED + MAX_TENSORS]; /* the first of a name counts */
+    g->scaled[0] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    g->scaled[1] = (struct tensor){"dout", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout[k]);
+    for (int t = 0; t < s->tensors; t++) {
+        if (strcmp(s->tensor[t].name, "v") != 0) continue;
+        g->scaled[2] = (struct tensor){"v", arena_alloc(arena, (size_t)s->count[t] * sizeof(double))};
+        for (int64_t k = 0; k < s->count[t]; k++) g->scaled[2].data[k] = fabs(s->tensor[t].data[k]);
     }
-    return graph_eval(y->g, y->size, y->tensor, y->tensors + 2, scale);
+    memcpy(in, g->scaled, sizeof g->scaled);
+    memcpy(in + SCALED, s->tensor, (size_t)s->tensors * sizeof *in);
+    return graph_eval(x->g, x->size, in, SCALED + s->tensors, scale);
 }
 
 /* 4e-6 of the largest gradient and of the element's scale, and 4 times what moving every input by half an ulp changes;
@@ -119,8 +120,22 @@ static void set_base(struct gradients *x, const double *scale, enum dtype dtype)
     }
 }
 
-const char *gradients_of(const struct unit *p, const struct sample *s, const struct problem_size *size, uint64_t *state,
-                         struct arena *arena, struct gradients *out)
+/* A pass may be off by a share of what a row has, and of what its terms would add up to without signs. */
+static void set_measures(struct gradients *x, const double *scale, struct arena *arena)
+{
+    int64_t at = 0;
+    for (int a = 0; a < x->outputs; at += x->of[a++].elements) {
+        struct wanted *w = &x->of[a];
+        double *measure = arena_alloc(arena, (size_t)(w->elements / w->row) * sizeof *measure);
+        w->expected = x->expected + at;
+        for (int64_t e = 0; e < w->elements; e += w->row)
+            measure[e / w->row] = check_largest(w->expected + e, w->row) + check_largest(scale + at + e, w->row);
+        w->measure = measure;
+    }
+}
+
+const char *gradients_of(const struct unit *p, const struct sample *s, const struct problem_size *size,
+                         bool differences, uint64_t *state, struct arena *arena, struct gradients *out)
 {
     const enum dtype dtype = p->spec->dtype;
     struct evaluation *x = arena_alloc(arena, sizeof *x);
@@ -130,31 +145,31 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     memcpy(x->tensor, s->tensor, (size_t)s->tensors * sizeof *s->tensor);
     *out = (struct gradients){.outputs = x->g->outputs};
     for (int a = 0; a < out->outputs; a++) {
-        out->name[a] = x->g->output[a].name;
-        for (int t = 0; t < s->tensors; t++)
-            if (strcmp(s->tensor[t].name, out->name[a] + 1) == 0) out->count[a] = s->count[t];
-        out->all += out->count[a];
+        const struct value *v = &x->g->value[x->g->output[a].value];
+        out->of[a] = check_wanted(x->g->module, x->g->output[a].name, v->rank, v->axes, size);
+        out->all += out->of[a].elements;
     }
-    out->dout = arena_alloc(arena, (size_t)s->elements * sizeof *out->dout);
+    out->dout = arena_alloc(arena, (size_t)s->out.elements * sizeof *out->dout);
     out->expected = arena_alloc(arena, (size_t)out->all * sizeof *out->expected);
     out->allowed = arena_alloc(arena, (size_t)out->all * sizeof *out->allowed);
-    for (int64_t k = 0; k < s->elements; k++) out->dout[k] = check_as_stored(check_normal(state), dtype);
-    x->tensor[s->tensors] = (struct tensor){"out", arena_alloc(arena, (size_t)s->elements * sizeof(double))};
+    for (int64_t k = 0; k < s->out.elements; k++) out->dout[k] = check_as_stored(check_normal(state), dtype);
+    x->tensor[s->tensors] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     x->tensor[s->tensors + 1] = (struct tensor){"dout", out->dout};
     const char *wrong = evaluate(x, out->expected);
     const double *gradient = out->expected;
-    for (int a = 0; a < out->outputs && !wrong; gradient += out->count[a++])
+    for (int a = 0; a < out->outputs && differences && !wrong; gradient += out->of[a++].elements)
         for (int t = 0; t < s->tensors && !wrong; t++)
-            if (strcmp(s->tensor[t].name, out->name[a] + 1) == 0)
+            if (strcmp(s->tensor[t].name, out->of[a].name + 1) == 0)
                 wrong = difference(x, t, s, gradient, state, arena, &out->difference);
     double *moved = arena_alloc(arena, (size_t)out->all * sizeof *moved),
            *scale = arena_alloc(arena, (size_t)out->all * sizeof *scale);
-    if (!wrong) wrong = scale_of(x, s, arena, scale);
+    if (!wrong) wrong = scale_of(x, s, out, arena, scale);
+    set_measures(out, scale, arena);
     for (int try = 0; try < NUDGES && !wrong; try++) {
         for (int t = 0; t < s->tensors + 2; t++) {
             if (t == s->tensors || (t < s->tensors && s->integers[t])) continue;
             const double *from = t < s->tensors ? s->tensor[t].data : out->dout;
-            const int64_t n = t < s->tensors ? s->count[t] : s->elements;
+            const int64_t n = t < s->tensors ? s->count[t] : s->out.elements;
             x->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));
             for (int64_t k = 0; k < n; k++)
                 x->tensor[t].data[k] = from[k] * (1 + (check_uniform(state) < 0.5 ? -1 : 1) * 0x1p-24);

@@ -3,7 +3,6 @@
 #include "../cost/cost.h"
 #include "../pass/pass.h"
 #include "../schedule/schedule.h"
-#include "../variant/variant.h"
 
 /* The last pass on graphs is the last one that is needed. */
 static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
@@ -16,15 +15,10 @@ static bool while_graph(const struct compilation *c, const struct pass *pass, vo
 /* All gradients in one graph, where parts compute for themselves what they share. */
 static const struct compilation *whole_of(const struct unit *p, const struct compilation *part)
 {
-    struct compilation *c = arena_alloc(p->arena, sizeof *c);
-    *c = (struct compilation){.spec = part->spec,
-                              .schedule = part->schedule,
-                              .target = part->target,
-                              .diagnostics = part->diagnostics,
-                              .source = part->source,
-                              .linear = part->linear,
-                              .program = PROGRAM_GRADIENTS};
-    c->graph = build_graph(p->arena, p->spec, c->diagnostics);
+    struct compilation like = *part, *c;
+    like.program = PROGRAM_GRADIENTS;
+    like.group = 0;
+    c = unit_recompile(p, &like);
     if (c->graph) passes_run(c, while_graph, NULL);
     return c;
 }

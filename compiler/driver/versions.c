@@ -46,21 +46,32 @@ static enum program_kind forward_program(const struct spec *spec)
     return spec->emit & EMIT_BACKWARD ? PROGRAM_SAVING : PROGRAM_FORWARD;
 }
 
+struct compilation *unit_recompile(const struct unit *p, const struct compilation *like)
+{
+    struct compilation *c = arena_alloc(p->arena, sizeof *c);
+    *c = (struct compilation){.spec = p->spec,
+                              .schedule = like->schedule,
+                              .target = like->target,
+                              .diagnostics = like->diagnostics,
+                              .source = p->graph,
+                              .linear = like->linear,
+                              .program = like->program,
+                              .group = like->group};
+    c->graph = build_graph(p->arena, p->spec, c->diagnostics); /* every compilation has a module of its own */
+    return c;
+}
+
 static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
                                            const struct target *target, bool linear, enum program_kind program,
                                            int group, bool shown)
 {
-    struct unit *p = x->p;
-    struct compilation *c = arena_alloc(p->arena, sizeof *c);
-    *c = (struct compilation){.spec = p->spec,
-                              .schedule = schedule,
-                              .target = target,
-                              .diagnostics = x->d,
-                              .source = p->graph,
-                              .linear = linear,
-                              .program = program,
-                              .group = group};
-    c->graph = build_graph(p->arena, p->spec, x->d); /* every compilation has a module of its own */
+    const struct compilation like = {.schedule = schedule,
+                                     .target = target,
+                                     .diagnostics = x->d,
+                                     .linear = linear,
+                                     .program = program,
+                                     .group = group};
+    struct compilation *c = unit_recompile(x->p, &like);
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return c;
 }

@@ -13,6 +13,8 @@ from suite import ROOT, check
 CASES = []
 EXP = 'name: exponential\nsimilarity: {custom: {weight: "%s"}}\nmask: causal\nshape: {head_dim: 64}\n'
 CANCELS = 'name: cancels\nsimilarity: {polynomial: {degree: 4, alpha: -1}}\nnormalize: none\nshape: {head_dim: 2}\n'
+HEDGEHOG = ('name: hedgehog\nsimilarity: {linear: {features: hedgehog}}\nalgorithm: quadratic\nshape: {head_dim: 4}\n'
+            'emit: [forward, backward]\n')
 ALONE = ('--target', 'generic')
 
 LARGE = 'similarity: {softmax: {scale: 3}}\nnormalize: none\nshape: {head_dim: 64}\n'
@@ -59,6 +61,23 @@ def a_verdict(place):
     check(lines[-1] == 'poly: ok' and 'soft: ok' in lines and 'WRONG' not in done.stdout, done.stdout)
     done = place.attnc('check', 'soft.yaml', *ALONE, '--quiet')
     check(not done.stdout and not done.stderr, '--quiet says ' + done.stdout + done.stderr)
+
+
+@case
+def passes_of_gradients(place):
+    """Every part of the gradients after every pass, then the kernel's."""
+    place.write('hedgehog.yaml', HEDGEHOG)
+    done = place.attnc('check', 'hedgehog.yaml', *ALONE, '--lengths', '1,20', '--heads', '2/1', timeout=300)
+    part, passes = None, {}
+    for line in done.stdout.splitlines():
+        part = line if re.match(' [^ ]', line) else part
+        if re.match('  [a-z_]+ .* of the row', line): passes.setdefault(part, []).append(line.split()[0])
+    check(list(passes) == [' generic, quadratic'] + [' generic, quadratic, backward: ' + name for name in (
+        'what is saved', 'sums of rows', 'dq', 'dk, dv', 'dfeatures.wq', 'dfeatures.wk')], done.stdout)
+    check(all(names[0] == 'differentiate' and names[-1] == 'block' and 'lower' in names and 'bound' in names
+              for part, names in passes.items() if 'backward' in part), passes)
+    check(re.search('  gradients +[0-9.e-]+ of central differences\n.*  the kernel.s gradients', done.stdout,
+                    re.DOTALL), done.stdout)
 
 
 @case

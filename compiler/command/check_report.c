@@ -1,0 +1,86 @@
+/* What `attnc check` says: arrays held against what they should be, the largest error of all, lines of the report. */
+#include "check.h"
+#include "../support/support.h"
+
+#include <float.h>
+#include <math.h>
+
+void check_say(const struct checking *c, const char *format, ...)
+{
+    if (c->o->console.quiet) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    fflush(stdout);
+}
+
+struct wanted check_wanted(const struct module *m, const char *name, int rank, const int *axes,
+                           const struct problem_size *size)
+{
+    struct wanted w = {.name = name, .elements = 1, .row = 1};
+    for (int k = 0; k < rank; k++) {
+        const int64_t extent = axis_extent(m, axes[k], size);
+        const bool member = k > 0 && m->axis[axes[k]].source == SIZE_MEMBERS &&
+                            m->axis[axes[k - 1]].source == SIZE_KV_HEADS;
+        w.elements *= extent;
+        w.row = extent;
+        if (member)
+            w.extent[w.rank - 1] *= extent;
+        else
+            w.extent[w.rank++] = extent;
+    }
+    return w;
+}
+
+double check_largest(const double *row, int64_t n)
+{
+    double max = 0;
+    for (int64_t k = 0; k < n; k++)
+        if (!(fabs(row[k]) <= max)) max = fabs(row[k]);
+    return max;
+}
+
+/* By how much the number that was rounded to `got` is off at least: rounding to a 16-bit type moves it by up to
+   half of that type's unit there. */
+static double off_by(double got, double expected, enum dtype stored)
+{
+    bool bf16 = stored == DTYPE_BF16;
+    if (dtype_bytes(stored) != 2) return fabs(got - expected);
+    if (!bf16 && isinf(got) && (got > 0) == (expected > 0)) return fmax(65520 - fabs(expected), 0);
+    int min = bf16 ? -126 : -14, exponent = got == 0 || ilogb(got) < min ? min : ilogb(got);
+    double off = fabs(got - expected) - ldexp(1, exponent - (bf16 ? 8 : 11));
+    return off < 0 ? 0 : off;
+}
+
+void check_worst(const struct wanted *w, int sample, const double *got, const double *of_row, enum dtype stored,
+                 struct worst *worst)
+{
+    for (int64_t k = 0; k < w->elements; k++) {
+        double d = got[k] == w->expected[k] ? 0 : off_by(got[k], w->expected[k], stored), row = of_row[k / w->row];
+        if (d == 0) continue;
+        d = row > 0 && d <= DBL_MAX ? d / row : INFINITY; /* of a NaN, too */
+        if (d > worst->share) *worst = (struct worst){d, got[k], sample, k, w};
+    }
+}
+
+void check_report(struct checking *c, const char *what, const char *whole, const struct worst *worst, const char *of,
+                  bool good)
+{
+    check_say(c, "  %-22s %10.2e %s%s\n", what, worst->share, of, good ? "" : "   WRONG");
+    if (good || !c->good) return;
+    const struct wanted *w = worst->of;
+    struct text at = {0};
+    int64_t below = w->elements, rest = worst->element;
+    for (int k = 0; k < w->rank; k++) {
+        below /= w->extent[k];
+        text_add(&at, "%s%lld", k ? ", " : "", (long long)(rest / below));
+        rest %= below;
+    }
+    complain(c->o, "%s: %s is wrong by %.3g %s: with %lld queries and %lld keys, %s[%s] is %.9g in place of %.9g",
+             c->p->spec->name, whole, worst->share, of, (long long)c->size[worst->sample].n_q,
+             (long long)c->size[worst->sample].n_k, w->name, at.length ? at.data : "", worst->got,
+             w->expected[worst->element]);
+    text_free(&at);
+    c->good = false;
+}
