@@ -128,7 +128,12 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_TOKENS:
         case ROW_EMIT: add_path(p, arena_printf(p->arena, "%s=", path)); break;
         case ROW_SCHEDULE:
-            for (int n = 0; n < KNOBS; n++) add_path(p, arena_printf(p->arena, "%s.%s=", path, knob_table[n].name));
+            for (int n = 0; n < KNOBS; n++)
+                if (knob_table[n].of & KNOB_OF_FORWARD)
+                    add_path(p, arena_printf(p->arena, "%s.%s=", path, knob_table[n].name));
+            for (int n = 0; n < KNOBS; n++)
+                if (knob_table[n].of & KNOB_OF_BACKWARD)
+                    add_path(p, arena_printf(p->arena, "%s.%s=", path, knob_table[n].of_backward));
             break;
         }
     }

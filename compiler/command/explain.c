@@ -294,37 +294,56 @@ static void explain_gradients(const struct unit *p, const struct costs *costs)
     printf(
         "  FLOPs count every product once, `visited` the pairs of all parts: those that share no loops compute their "
         "weights again, and so\n"
-        "  less is useful. Knobs of schedule: are of forward; the gradients have their defaults.\n");
+        "  less is useful.\n");
 }
 
-/* The knobs that do something for the spec, with the default on the first target, and what the schedule sets. */
-static void explain_knobs(const struct unit *p)
+/* The knobs that do something for the spec, with the default on the first target. */
+static void explain_knobs_of(const struct unit *p, bool backward)
 {
     const struct defaults *u = &p->defaults[0];
+    const struct compilation *quadratic = backward ? u->gradients[0] : u->quadratic,
+                             *linear = backward ? u->gradients[1] : u->linear;
     struct tune_knob knob, far;
     const char *reason;
-    section("Knobs of schedule:");
     for (int k = 0; k < KNOBS; k++) {
-        if (!knob_about(u, u->quadratic, 0, k, &knob, &reason)) continue;
+        if (!knob_about(u, backward, quadratic, 0, k, &knob, &reason)) continue;
         struct text by_default = {0}, worth = {0};
         text_add(&by_default, "%lld", (long long)knob.value[knob.default_at]);
-        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &reason) &&
+        if (quadratic && linear && knob_about(u, backward, linear, 0, k, &far, &reason) &&
             far.value[far.default_at] != knob.value[knob.default_at])
             text_add(&by_default, ", linear %lld", (long long)far.value[far.default_at]);
         for (int v = 0; v < knob.values; v++) text_add(&worth, "%s%lld", v ? " " : "", (long long)knob.value[v]);
-        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, by_default.data, knob.says, "",
+        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob_table[k].name, by_default.data, knob.says, "",
                knob_domain(p->arena, k), worth.data);
         text_free(&by_default);
         text_free(&worth);
     }
+}
+
+static void print_set(const struct schedule *s)
+{
+    for (int k = 0; k < s->knobs; k++) printf("%s %s %lld", k ? "," : "", s->knob[k].name, (long long)s->knob[k].value);
+}
+
+/* The knobs, and what the schedule sets. */
+static void explain_knobs(const struct unit *p)
+{
+    section("Knobs of schedule:");
+    explain_knobs_of(p, false);
+    if (p->backwards) {
+        printf("  backward: of the gradients; a tile that is not set is each part's own, here the first one's\n");
+        explain_knobs_of(p, true);
+    }
     for (int e = 0; e < p->spec->schedules; e++) {
         const struct schedule *entry = &p->spec->schedule[e];
+        const struct schedule *backward = entry->backward && entry->backward->knobs ? entry->backward : NULL;
         printf("  set%s:", p->spec->schedules > 1 ? arena_printf(p->arena, " from %lld keys on",
                                                                  (long long)(entry->from ? entry->from : 1))
                                                   : "");
-        for (int k = 0; k < entry->knobs; k++)
-            printf("%s %s %lld", k ? "," : "", entry->knob[k].name, (long long)entry->knob[k].value);
-        printf("%s\n", entry->knobs ? "" : " nothing");
+        print_set(entry);
+        if (backward) printf("%s backward", entry->knobs ? "," : "");
+        if (backward) print_set(backward);
+        printf("%s\n", entry->knobs || backward ? "" : " nothing");
     }
     for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].target == p->compilation[0]->target;
          k++) {

@@ -13,7 +13,8 @@
 struct defaults {
     const struct target *target;
     struct compilation *quadratic, *linear;
-    int64_t crossover; /* keys from which on the linear form is taken, where both are there */
+    const struct compilation *gradients[2]; /* a part of those of each form */
+    int64_t crossover;                      /* keys from which on the linear form is taken, where both are there */
 };
 
 /* Everything from one spec file: read, checked, compiled for every target, emitted. */
@@ -27,7 +28,7 @@ struct unit {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
     int versions;
-    struct version backward[MAX_COMPILATIONS * MAX_PARTS]; /* of the gradients: by target, then ascending */
+    struct version backward[MAX_BACKWARDS]; /* of the gradients: by target, then ascending */
     int backwards, parts, saved, row_sums;
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
@@ -72,17 +73,20 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
 
 /* What a knob changes: the loops, and with them their cost, or only how the emitter prints them. */
 enum knob_changes { KNOB_LOOPS, KNOB_PRINT };
+/* Which programs it is a knob of. */
+enum knob_of { KNOB_OF_FORWARD = 1, KNOB_OF_BACKWARD = 2, KNOB_OF_BOTH = 3 };
 struct knob_row {
-    const char *name, *says;
+    const char *name, *of_backward, *says; /* the name of one under `backward`: "backward.rows" */
     int64_t low, high, multiple;
     enum knob_changes changes;
+    enum knob_of of;
     knob_function *about;
 };
 
 extern const struct knob_row knob_table[KNOBS];
-/* Whether the row's knob does anything for the defaults of a target; else *reason. The default value is that of the
-   form given, or (NULL) of the one that `keys` keys take; 0: any length. */
-bool knob_about(const struct defaults *by_default, const struct compilation *form, int64_t keys, int row,
+/* Whether the row's knob does anything for the defaults of a target, of forward or of the gradients; else *reason. The
+   default value is that of the form given, or (NULL) of the one that `keys` keys take; 0: any length. */
+bool knob_about(const struct defaults *by_default, bool backward, const struct compilation *form, int64_t keys, int row,
                 struct tune_knob *knob, const char **reason);
 /* The value of a knob in a compilation of the unit, which need not have been set. */
 int64_t knob_taken(const struct unit *p, const struct compilation *c, int row);
@@ -95,6 +99,9 @@ const char *tuned_path(struct arena *arena, const char *spec);
 const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,
                              struct diagnostics *d, const struct spec **spec);
 
+/* The row of a knob of that name, which may be one under `backward`; KNOBS: there is none. */
 int knob_find_row(const char *name);
+/* The name without "backward."; NULL: it is none of the gradients. */
+const char *knob_of_backward(const char *name);
 
 #endif

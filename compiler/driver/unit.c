@@ -79,7 +79,7 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
 {
     spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
     *spec->schedule = *s;
-    spec->schedules = s->knobs > 0;
+    spec->schedules = s->knobs > 0 || s->backward;
 }
 
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)

@@ -92,21 +92,24 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
         x->good = false;
         return NULL;
     }
-    return part[(*parts)++] = compile_program(x, NULL, first->target, first->linear, program, group, false);
+    return part[(*parts)++] = compile_program(x, first->schedule, first->target, first->linear, program, group, false);
 }
 
 /* The parts of the gradients for a target: what is saved, the sums of rows, then each group that shares its loops, and
    what is made of the sums of units. */
-static void compile_backward(struct maker *x, const struct target *target, bool linear, const struct compilation **part)
+static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
+                             const struct compilation **part)
 {
     struct unit *p = x->p;
-    struct compilation *first = compile_program(x, NULL, target, linear, PROGRAM_GRADIENTS, 1, false);
+    struct compilation *first = compile_program(x, schedule, target, linear, PROGRAM_GRADIENTS, 1, false);
     if (!x->good) return;
+    for (int u = 0; u < p->default_count && !(schedule && schedule->knobs); u++)
+        if (p->defaults[u].target == target) p->defaults[u].gradients[linear] = first;
     const int saved = first->saving->outputs - 1, row_sums = first->row_sums->outputs;
     if (saved > p->saved) p->saved = saved;
     if (row_sums > p->row_sums) p->row_sums = row_sums;
-    if (saved) part[0] = compile_program(x, NULL, target, linear, PROGRAM_SAVED, 0, false);
-    if (row_sums && x->good) part[1] = compile_program(x, NULL, target, linear, PROGRAM_ROW_SUMS, 0, false);
+    if (saved) part[0] = compile_program(x, schedule, target, linear, PROGRAM_SAVED, 0, false);
+    if (row_sums && x->good) part[1] = compile_program(x, schedule, target, linear, PROGRAM_ROW_SUMS, 0, false);
     part[2] = first;
     int parts = 3;
     for (int group = 2; group <= first->groups; group++) add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
@@ -117,22 +120,76 @@ static void compile_backward(struct maker *x, const struct target *target, bool 
     }
 }
 
-/* The gradients for the target that the versions from `first` on are for, of the form that forward has at a length: it
-   leaves what they need. */
-static void make_backward(struct maker *x, int first)
+/* The entry of the schedule for that number of keys; NULL: there is none. */
+static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
+{
+    const struct schedule *entry = NULL;
+    for (int e = 0; e < spec->schedules; e++)
+        if (spec->schedule[e].from <= keys) entry = &spec->schedule[e];
+    return entry;
+}
+
+/* Whether the two set the same; NULL: nothing. */
+static bool same_knobs(const struct schedule *a, const struct schedule *b)
+{
+    const int knobs = a ? a->knobs : 0;
+    int found = 0;
+    if (knobs != (b ? b->knobs : 0)) return false;
+    for (int k = 0; k < knobs; k++)
+        for (int n = 0; n < knobs; n++)
+            found += strcmp(a->knob[k].name, b->knob[n].name) == 0 && a->knob[k].value == b->knob[n].value;
+    return found == knobs;
+}
+
+/* Gradients of a form, as some entries of the schedule have them. */
+struct made_parts {
+    bool linear;
+    const struct schedule *schedule;
+    const struct compilation *part[MAX_PARTS];
+};
+
+/* The gradients for a target: for every length of the form that forward has there, for it leaves what they need. */
+static void make_backward(struct maker *x, const struct target *target)
 {
     struct unit *p = x->p;
-    const struct compilation *part[2][MAX_PARTS] = {{NULL}};
-    bool made[2] = {false};
-    for (int v = first; v < p->versions && p->version[v].target == p->version[first].target && x->good; v++) {
-        const struct version *forward = &p->version[v];
-        const bool linear = forward->c->linear;
-        if (v > first && p->version[v - 1].c->linear == linear) continue;
-        if (!made[linear]) compile_backward(x, forward->target, linear, part[linear]);
-        made[linear] = true;
-        for (int n = 0; n < MAX_PARTS; n++)
-            p->backward[p->backwards++] = (struct version){forward->target, part[linear][n], forward->from, 1, n};
+    struct made_parts *const made = arena_alloc(p->arena, 2 * MAX_SCHEDULES * sizeof *made), *last = NULL;
+    int count = 0;
+    for (int64_t from = 0, next; from < INT64_MAX && x->good; from = next) {
+        const bool linear = unit_choice(p, target, from)->linear;
+        const struct schedule *entry = entry_for(p->spec, from);
+        const struct schedule *schedule = entry ? entry->backward : NULL;
+        struct made_parts *parts = made;
+        while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
+        if (parts == made + count) {
+            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* functions are named by where it begins */
+            none->from = entry ? entry->from : 0;
+            *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
+            compile_backward(x, parts->schedule, target, linear, parts->part);
+            count++;
+        }
+        for (int n = 0; n < MAX_PARTS && parts != last; n++)
+            p->backward[p->backwards++] = (struct version){target, parts->part[n], from, 1, n};
+        last = parts;
+        next = INT64_MAX;
+        for (int v = 0; v < p->versions; v++)
+            if (p->version[v].target == target && p->version[v].from > from && p->version[v].from < next)
+                next = p->version[v].from;
+        for (int e = 0; e < p->spec->schedules; e++)
+            if (p->spec->schedule[e].from > from && p->spec->schedule[e].from < next) next = p->spec->schedule[e].from;
     }
+}
+
+/* A part of the gradients of each form of a target without a schedule, which knobs are asked about before any is set.
+ */
+static void make_default_gradients(struct maker *x, struct defaults *u)
+{
+    const struct spec *spec = x->p->spec;
+    bool set = false;
+    for (int e = 0; e < spec->schedules; e++) set |= spec->schedule[e].backward != NULL;
+    if (!set || !(spec->emit & EMIT_BACKWARD)) return;
+    for (int linear = 0; linear < 2 && x->good; linear++)
+        if (linear ? u->linear : u->quadratic)
+            u->gradients[linear] = compile_program(x, NULL, u->target, linear, PROGRAM_GRADIENTS, 1, false);
 }
 
 /* Numbers the parts that have something to do, and drops the others. */
@@ -162,7 +219,7 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     trial.p = arena_alloc(x->p->arena, sizeof *trial.p);
     *trial.p = *x->p;
     const struct compilation *part[MAX_PARTS] = {NULL};
-    compile_backward(&trial, target, true, part);
+    compile_backward(&trial, NULL, target, true, part);
     return trial.good;
 }
 
@@ -244,6 +301,13 @@ static int64_t crossover_of(const struct defaults *u, const struct schedule *sch
     return u->crossover;
 }
 
+/* After an error. */
+static bool no_gradients(const struct maker *x)
+{
+    diagnostics_note(x->d, x->p->spec->emit_at, "this is of the gradients that 'emit' asks for");
+    return false;
+}
+
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule)
 {
@@ -262,6 +326,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
                                    : !of->quadratic ? 0
                                                     : crossover_length(of->quadratic, of->linear);
     }
+    for (int u = 0; u < p->default_count && x->good; u++) make_default_gradients(x, &p->defaults[u]);
+    if (!x->good) return no_gradients(x);
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
     struct defaults by_default[MAX_VERSIONS]; /* by target, also of those that are dropped */
@@ -285,12 +351,9 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     }
     if (!x->good) return false;
     for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
-        if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, v);
+        if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, p->version[v].target);
     number_parts(p);
-    if (!x->good) {
-        if (p->compilations) diagnostics_note(d, spec->emit_at, "this is of the gradients that 'emit' asks for");
-        return false;
-    }
+    if (!x->good) return no_gradients(x);
     bool linear = false;
     for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->linear;
     if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule takes it for no length";

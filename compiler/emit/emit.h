@@ -9,7 +9,7 @@
 enum {
     MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES,
     MAX_PARTS = 32,
-    MAX_BACKWARDS = 2 * MAX_VERSIONS * MAX_PARTS
+    MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS
 };
 
 /* What runs from `from` keys on. */

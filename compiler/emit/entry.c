@@ -433,6 +433,18 @@ static const char *part_calls(const struct emitted_file *e, struct arena *arena)
     return calls;
 }
 
+/* Where other numbers of keys are run by other code: the least of each. */
+static const char *lengths(const struct version *v, int versions, struct arena *arena)
+{
+    const char *from = "0";
+    for (int k = 0; k < versions; k++) {
+        bool before = v[k].from == 0;
+        for (int n = 0; n < k; n++) before |= v[n].from == v[k].from;
+        if (!before) from = arena_printf(arena, "%s, %lld", from, (long long)v[k].from);
+    }
+    return from;
+}
+
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
     struct left_array *const left = arena_alloc(t->arena, MAX_LEFT * sizeof *left);
@@ -455,6 +467,7 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "SAVED_COUNT", e->p->saved);
     template_set_number(t, "ROW_SUM_COUNT", e->p->row_sums);
     template_set_number(t, "PARTS", e->p->parts);
+    template_set(t, "PART_LENGTHS", lengths(e->p->backward, e->p->backwards, t->arena));
     template_set(t, "SAVED_VALUES", row_values(e, t->arena, "saved", e->p->saved, "saved"));
     template_set(t, "ROW_SUM_VALUES", row_values(e, t->arena, "row", e->p->row_sums, "rows"));
     template_set(t, "PART_CALLS", part_calls(e, t->arena));
@@ -494,18 +507,6 @@ static void set_params(struct template_names *t, const struct compilation *c)
 
 /* ---- all together ---- */
 
-/* Where other numbers of keys are run by other code: the least of each. */
-static const char *lengths(const struct emitted_file *e, struct arena *arena)
-{
-    const char *from = "0";
-    for (int k = 0; k < e->versions; k++) {
-        bool before = e->version[k].from == 0;
-        for (int n = 0; n < k; n++) before |= e->version[n].from == e->version[k].from;
-        if (!before) from = arena_printf(arena, "%s, %lld", from, (long long)e->version[k].from);
-    }
-    return from;
-}
-
 static struct template_names names_of(const struct emitted_file *e)
 {
     const struct compilation *c = e->c[0];
@@ -540,7 +541,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     if (e->p->parts) emit_choice_of_parts(e, &t);
     template_set_text(&t, "PARAMS_FUNCTIONS", &params);
     template_set_number(&t, "BY_LENGTH", emit_by_length(e->version, e->versions));
-    template_set(&t, "LENGTHS", lengths(e, t.arena));
+    template_set(&t, "LENGTHS", lengths(e->version, e->versions, t.arena));
     template_set(&t, "NAME_AS_TEXT", arena_printf(t.arena, "\"%s\"", c->spec->name));
     template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");
     template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));

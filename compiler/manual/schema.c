@@ -117,22 +117,34 @@ static json_t *list(json_t *items, bool unique)
     return made;
 }
 
-/* The knobs of one map; `from` goes with the entries of a list. */
-static json_t *knobs(const struct key_row *row, bool listed)
+/* The knobs of forward, or of the gradients. */
+static json_t *knobs_of(enum knob_of of)
 {
     json_t *properties = json_object();
-    if (listed)
-        json_object_set_new(properties, "from",
-                            json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)row->low,
-                                      "maximum", (json_int_t)row->high, "description",
-                                      "keys that the entry holds from"));
     for (int k = 0; k < KNOBS; k++) {
         const struct knob_row *knob = &knob_table[k];
+        if (!(knob->of & of)) continue;
         json_t *made = json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)knob->low, "maximum",
                                  (json_int_t)knob->high, "description", knob->says);
         if (knob->multiple > 1) json_object_set_new(made, "multipleOf", json_integer(knob->multiple));
         json_object_set_new(properties, knob->name, made);
     }
+    return properties;
+}
+
+/* The knobs of one map; `from` goes with the entries of a list. */
+static json_t *knobs(const struct key_row *row, bool listed)
+{
+    json_t *properties = knobs_of(KNOB_OF_FORWARD);
+    if (listed)
+        json_object_set_new(properties, "from",
+                            json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)row->low,
+                                      "maximum", (json_int_t)row->high, "description",
+                                      "keys that the entry holds from"));
+    json_object_set_new(
+        properties, "backward",
+        or_nothing(json_pack("{s:s, s:s, s:o, s:b}", "type", "object", "description", "knobs of the gradients",
+                             "properties", knobs_of(KNOB_OF_BACKWARD), "additionalProperties", 0)));
     return json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
 }
 

@@ -79,7 +79,8 @@ static void take_group(struct compilation *c)
     int of[MAX_OUTPUTS], kept = 0;
     c->groups = output_groups(g, of);
     const bool parts = c->group || c->program == PROGRAM_FROM_SUMS; /* else all is one program */
-    if (c->program != PROGRAM_TOTALS && !c->linear && parts) c->groups = reversal_join_groups(c, of, c->groups);
+    const bool joins = c->program != PROGRAM_TOTALS && !c->linear && parts && schedule_knob(c, "sweep", 1);
+    if (joins) c->groups = reversal_join_groups(c, of, c->groups);
     if (c->program == PROGRAM_FROM_SUMS) {
         c->graph = c->from_sums;
         return;

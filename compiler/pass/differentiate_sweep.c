@@ -128,3 +128,10 @@ int reversal_join_groups(struct compilation *c, int *of, int groups)
         }
     return groups;
 }
+
+const char *knob_sweep(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->quadratic || !x->quadratic->from_sums) return "no two of its gradients can share a sweep over the pairs";
+    knob_set_values(knob, 1, 1, (const int64_t[]){0});
+    return NULL;
+}

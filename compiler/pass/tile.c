@@ -83,6 +83,7 @@ void pass_tile(struct compilation *c)
 /* Tiles that are tried beside the default ones, those of the other form included. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
+    if (x->backward) knob->says = "rows of a tile: queries, or keys where sums are over queries";
     knob_set_values(knob, x->form->tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});
     if (x->quadratic) knob_add_value(knob, x->quadratic->tile_q);
     if (x->linear) knob_add_value(knob, x->linear->tile_q);
@@ -91,6 +92,7 @@ const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 
 const char *knob_tile_k(const struct knob_case *x, struct tune_knob *knob)
 {
+    if (x->backward) knob->says = "what a tile's sums are over: keys, or queries";
     knob_set_values(knob, x->form->tile_k, 6, (const int64_t[]){32, 64, 96, 144, 288, 432});
     if (x->quadratic) knob_add_value(knob, x->quadratic->tile_k);
     if (x->linear) knob_add_value(knob, x->linear->tile_k);

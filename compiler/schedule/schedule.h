@@ -51,8 +51,9 @@ int64_t schedule_knob(const struct compilation *c, const char *name, int64_t oth
 /* As a crossover: no length is as long. */
 enum { NEVER = 2147483647 };
 
-/* For what a knob is asked about. */
+/* For what a knob is asked about: forward, or a part of the gradients. */
 struct knob_case {
+    bool backward;
     const struct target *target;
     const struct compilation *quadratic, *linear; /* by default; NULL: there is none */
     const struct compilation *form;               /* the one of them that the default value is of */
@@ -74,12 +75,12 @@ typedef const char *knob_function(const struct knob_case *x, struct tune_knob *k
 
 enum {
     KNOBS = 0
-#define KNOB(name, low, high, multiple, changes, says) +1
+#define KNOB(name, low, high, multiple, changes, of, says) +1
 #include "knobs.def"
 #undef KNOB
 };
 
-#define KNOB(name, low, high, multiple, changes, says) knob_function knob_##name;
+#define KNOB(name, low, high, multiple, changes, of, says) knob_function knob_##name;
 #include "knobs.def"
 #undef KNOB
 

@@ -335,6 +335,22 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
     }
 }
 
+static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into);
+
+/* The knobs of the gradients, a map in the map. */
+static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *value, struct schedule *into)
+{
+    struct schedule *backward = arena_alloc(r->arena, sizeof *backward);
+    if (value->kind == YAML_NULL || value->wrong) return;
+    if (value->kind != YAML_MAP) {
+        spec_error(r, value, "'backward': expected a map of knobs, found %s", spec_found(r, value));
+        return;
+    }
+    read_knobs(r, value, false, backward);
+    if (backward->backward) spec_error(r, key, "'schedule': 'backward' within 'backward'");
+    into->backward = backward;
+}
+
 /* The knobs of one map; `from` goes with the entries of a list. */
 static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into)
 {
@@ -345,6 +361,10 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
             if (listed) continue;
             spec_error(r, key, "'from' goes with a list of schedules, each for the lengths from there on");
             spec_note(r, key, "write schedule: [{…}, {from: …, …}]");
+            continue;
+        }
+        if (strcmp(key->text, "backward") == 0) {
+            read_backward(r, key, value, into);
             continue;
         }
         if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is no name of a knob", key->text);
@@ -409,6 +429,7 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
         else if (item->kind != YAML_NULL)
             spec_error(r, item, "'schedule': expected a map of knobs, found %s", spec_found(r, item));
         if (!item->wrong) before = read_from(r, row, item, i, before, &into->from);
+        if (into->backward) into->backward->from = into->from;
     }
 }
 

@@ -137,6 +137,7 @@ struct schedule {
     int64_t from; /* keys that it holds from; 0: the first, or the only one */
     struct knob *knob;
     int knobs;
+    struct schedule *backward; /* what it sets of the gradients; NULL: nothing */
 };
 enum { MAX_SCHEDULES = 8 };
 struct spec {

@@ -13,7 +13,7 @@ void knob_space(const struct unit *p, int64_t keys, struct tune_space *space)
     const char *reason;
     space->knobs = 0;
     for (int k = 0; k < KNOBS; k++)
-        if (knob_about(unit_defaults(p), NULL, keys, k, &space->knob[space->knobs], &reason)) space->knobs++;
+        if (knob_about(unit_defaults(p), false, NULL, keys, k, &space->knob[space->knobs], &reason)) space->knobs++;
 }
 
 int64_t space_points(const struct tune_space *s)

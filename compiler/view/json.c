@@ -222,38 +222,54 @@ static json_t *gradients(const struct unit *p)
                      (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
 }
 
-/* What is set, or the default, for the first kernel. */
+/* What is set, or the default, for the first kernel, and for the gradients that go with it. */
 static json_t *taken(const struct unit *p)
 {
-    json_t *made = json_object();
+    json_t *made = json_object(), *of_backward = p->backwards ? json_object() : NULL;
+    const struct compilation *part = NULL;
     struct tune_knob knob;
     const char *reason;
-    for (int k = 0; k < KNOBS; k++)
-        if (knob_about(&p->defaults[0], NULL, 0, k, &knob, &reason))
+    for (int b = 0; b < p->backwards && !part; b++)
+        if (p->backward[b].c && p->backward[b].c->program == PROGRAM_GRADIENTS) part = p->backward[b].c;
+    for (int k = 0; k < KNOBS; k++) {
+        if (knob_about(&p->defaults[0], false, NULL, 0, k, &knob, &reason))
             json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
+        if (part && knob_about(&p->defaults[0], true, NULL, 0, k, &knob, &reason))
+            json_object_set_new(of_backward, knob_table[k].name, json_integer(knob_taken(p, part, k)));
+    }
+    if (of_backward) json_object_set_new(made, "backward", of_backward);
     return made;
 }
 
-/* The knobs of the spec, with the values that are the defaults on the first target for short sequences and for long
-   ones. */
-static json_t *knobs(const struct unit *p)
+/* The knobs of the spec, of forward or of the gradients, with the values that are the defaults on the first target for
+   short sequences and for long ones. */
+static void add_knobs(const struct unit *p, bool backward, json_t *list)
 {
-    json_t *list = json_array();
+    const struct defaults *u = &p->defaults[0];
+    const struct compilation *quadratic = backward ? u->gradients[0] : u->quadratic,
+                             *linear = backward ? u->gradients[1] : u->linear;
     struct tune_knob knob, far;
     const char *reason;
     for (int k = 0; k < KNOBS; k++) {
-        const struct defaults *u = &p->defaults[0];
-        if (!knob_about(u, u->quadratic, 0, k, &knob, &reason) || !knob_about(u, u->linear, 0, k, &far, &reason))
+        if (!knob_about(u, backward, quadratic, 0, k, &knob, &reason) ||
+            !knob_about(u, backward, linear, 0, k, &far, &reason))
             continue;
         const struct knob_row *row = &knob_table[k];
         json_t *values = json_array();
         for (int v = 0; v < knob.values; v++) json_array_append_new(values, json_integer(knob.value[v]));
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", row->name, "says",
-                                              row->says, "least", (json_int_t)row->low, "most", (json_int_t)row->high,
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", knob.name, "says",
+                                              knob.says, "least", (json_int_t)row->low, "most", (json_int_t)row->high,
                                               "multiple_of", (json_int_t)row->multiple, "usual",
                                               (json_int_t)knob.value[knob.default_at], "usual_linear",
                                               (json_int_t)far.value[far.default_at], "values", values));
     }
+}
+
+static json_t *knobs(const struct unit *p)
+{
+    json_t *list = json_array();
+    add_knobs(p, false, list);
+    if (p->backwards) add_knobs(p, true, list);
     return list;
 }
 

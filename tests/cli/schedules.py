@@ -96,6 +96,55 @@ def every_knob_can_be_set(place):
 
 
 @case
+def schedules_of_gradients(place):
+    """Knobs under `backward` are of the gradients alone, by length; threads do not change their bits."""
+    backward = SOFTMAX + 'emit: [forward, backward]\n'
+    listed = backward + ('schedule: [{tile_q: 32}, {from: 20, backward: {tile_q: 32, sweep: 0}}, '
+                         '{from: 40, backward: {tile_k: 8}}, {from: 50}]\n')
+    place.write('soft.yaml', listed)
+    said = place.attnc('explain', 'soft.yaml').stdout
+    for words in ('  backward: of the gradients', r'  sweep +1 ', 'set from 20 keys on: backward tile_q 32, sweep 0\n',
+                  'set from 40 keys on: backward tile_k 8\n', 'set from 50 keys on: nothing'):
+        check(re.search(words, said), 'explain does not say %s: %s' % (words, said))
+    said = place.attnc('check', 'soft.yaml', '--target', 'native', '--lengths', '9,25,45', '--heads', '2/1').stdout
+    check(re.search('from 20 keys on, backward: dq\n.*from 20 keys on, backward: dk, dv\n'
+                    '.*from 40 keys on, backward: dk, dv\n', said, re.DOTALL) and said.endswith('soft: ok\n'), said)
+    check('from 50' not in said.split('backward: ', 1)[1], 'no parts of their own where nothing is set')
+    place.attnc('soft.yaml', '--target', 'generic', '--emit', 'c,json')
+    made = json.loads(place.read('soft.json'))
+    check(made['schedule']['tile_q'] == 32 and made['schedule']['backward']['sweep'] == 1, made['schedule'])
+    check({'backward.tile_q', 'backward.tile_k', 'backward.rows', 'backward.vectors', 'backward.unroll',
+           'backward.sweep', 'tile_q', 'tile_k', 'rows', 'vectors', 'unroll'} == {k['name'] for k in made['knobs']},
+          made['knobs'])
+    code = place.read('soft.c').decode()
+    check({'soft_dk_dv_sum_0_any', 'soft_dq_from20_any', 'soft_dk_dv_sum_0_from40_any'}
+          <= set(re.findall(r'soft_d\w+_any', code)), set(re.findall(r'soft_d\w+_any', code)))
+
+    # what forward does is as without it, gradients are but for rounding, for any number of threads
+    rng = np.random.default_rng(1)
+    place.arrays(n=70, dout=rng.standard_normal((1, 2, 70, 8)).astype('f4'))
+    place.write('usual.yaml', backward.replace('soft', 'usual', 1))
+    place.write('other.yaml', backward.replace('soft', 'other', 1) + 'schedule: {backward: {sweep: 0, tile_q: 16}}\n')
+    results = {}
+    for name, threads in ('usual', 1), ('other', 1), ('other', 3):
+        place.attnc('run', name + '.yaml', '--in', 'in', '--out', name, '--threads', str(threads))
+        results[name, threads] = [np.load(place.path(name, array + '.npy')) for array in ('out', 'dq', 'dk', 'dv')]
+    usual, other, threads = results['usual', 1], results['other', 1], results['other', 3]
+    check(usual[0].tobytes() == other[0].tobytes(), 'out')
+    check([a.tobytes() for a in other] == [a.tobytes() for a in threads], 'threads change bits')
+    check(any(a.tobytes() != b.tobytes() for a, b in zip(usual, other)), 'the schedule does nothing')
+    check(all(np.abs(a - b).max() < 1e-4 for a, b in zip(usual, other)), 'other gradients')
+
+    # a tuned spec goes with one that asks for no gradients, and with --backward
+    place.write('soft.yaml', SOFTMAX)
+    place.write('soft.tuned.yaml', SOFTMAX + 'schedule: {tile_q: 16, backward: {sweep: 0}}\n')
+    place.attnc('soft.yaml', '--tuned', '--target', 'generic')
+    check('soft_dq' not in place.read('soft.c').decode(), 'gradients that nobody asked for')
+    check('set: tile_q 16, backward sweep 0' in place.attnc('explain', 'soft.yaml', '--tuned', '--backward').stdout,
+          'explain --backward')
+
+
+@case
 def tuned_schedules(place):
     place.write('sketch.yaml', SKETCH)
     done = place.attnc('sketch.yaml', '--tuned', status=1)

@@ -333,7 +333,7 @@ PART_CHOICES
 static size_t part_bytes_a_thread(int64_t n_k)
 {
 #if PARTS_BY_LENGTH
-    static const int64_t from[] = {LENGTHS};
+    static const int64_t from[] = {PART_LENGTHS};
 #else
     static const int64_t from[] = {0};
 #endif
