@@ -44,7 +44,7 @@ static struct tune_run new_run(const char *name, int64_t length, int trials)
                                             .compiler = "clang 19.1.7",
                                             .attnc = "0.1.0",
                                             .target = "x86-64-v4",
-                                            .shape = {1, 8, 2, length, 2},
+                                            .shape = {1, 8, 2, length, 2, false},
                                             .space = tiles()},
                              .trials = trials,
                              .trial = arena_alloc(arena, (size_t)trials * sizeof(struct tune_trial))};

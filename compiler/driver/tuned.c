@@ -31,7 +31,9 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
 
 const char *unit_source_hash(const struct unit *p)
 {
-    return source_hash(p->arena, p->spec, p->graph);
+    struct spec written = *p->spec; /* what --backward adds is not of the spec */
+    if (p->asked) written.emit &= ~(unsigned)EMIT_BACKWARD;
+    return source_hash(p->arena, &written, p->graph);
 }
 
 const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,

@@ -53,7 +53,7 @@ static int roles_of_call(const struct call *c)
     return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;
 }
 
-static double param_bytes(const struct attn_param *p, const struct attn_problem *problem)
+double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem)
 {
     int64_t shape[4];
     double bytes = (double)attn_dtype_size(p->dtype);
@@ -117,7 +117,7 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
         const struct attn_param *param = &kernel->param[k];
         int64_t shape[4];
         if (param->random) continue;
-        size_t bytes = (size_t)param_bytes(param, &c->problem);
+        size_t bytes = (size_t)call_param_bytes(param, &c->problem);
         c->learned[k] = attn_alloc(bytes);
         if (!c->learned[k]) return ATTN_EMEMORY;
         attn_param_shape(param, &c->problem, shape);
@@ -139,7 +139,7 @@ double call_lacks(const struct call *c)
     if (c->kind == CALL_BACKWARD) bytes += call_array_bytes(c->kernel, &c->problem, ROLE_OUT);
     for (int k = 0; k < c->kernel->params; k++) {
         const struct attn_param *param = &c->kernel->param[k];
-        const double array = param_bytes(param, &c->problem);
+        const double array = call_param_bytes(param, &c->problem);
         bytes += param->random ? 0 : array;
         bytes += c->kind == CALL_BACKWARD && attn_param_learned(param) ? array : 0;
     }
@@ -173,7 +173,7 @@ static bool make_gradients(struct call *c)
     for (int k = 0; k < c->kernel->params && c->gradients; k++) {
         const struct attn_param *param = &c->kernel->param[k];
         if (!attn_param_learned(param)) continue;
-        c->gradients[count] = attn_alloc((size_t)param_bytes(param, &c->problem));
+        c->gradients[count] = attn_alloc((size_t)call_param_bytes(param, &c->problem));
         if (!c->gradients[count++]) return false;
     }
     return c->gradients != NULL;

@@ -66,6 +66,8 @@ struct call {
 };
 /* Bytes of an array. */
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
+/* Bytes of a parameter, and of the gradient by it. */
+double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem);
 /* Bytes of the workspace. */
 size_t call_workspace(const struct call *c);
 /* Bytes that call_prepare would take beside those that are there. */

@@ -25,17 +25,24 @@ double point_loads(const struct target *t, const struct tune_space *s, const str
 
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document)
 {
-    const struct compilation *c = unit_choice(p, t, shape->length);
-    if (!c) return INFINITY;
+    const struct compilation *forward = unit_choice(p, t, shape->length);
+    if (!forward) return INFINITY;
+    const struct program program = shape->backward ? unit_gradients(p, t, shape->length, true)
+                                                   : (struct program){forward, &forward, 1};
+    if (!program.parts) return INFINITY;
     const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
                                       shape->length};
     struct counts counts;
-    count_work(c, &size, document, machine_cache(), &counts);
-    struct roofline roofline = roofline_of(c, &size, &counts, shape->threads, 0);
-    double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, q = (double)c->tile_q;
+    struct roofline roofline;
+    count_parts(&program, &size, document, shape->threads, machine_cache(), &counts, &roofline);
+    double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, bytes = 0, q = INFINITY;
+    for (int k = 0; k < program.parts; k++) {
+        bytes = fmax(bytes, (double)loops_bytes(program.part[k]->loops));
+        q = fmin(q, (double)program.part[k]->tile_q);
+    }
     /* sums come and go once for every tile of keys, keys once for every tile of queries */
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
-    double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
+    double over = bytes / (double)t->l2_bytes;
     roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));
     return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), nominal_bandwidth(), NULL);
 }

@@ -2,6 +2,7 @@
 #include "options.h"
 #include "result.h"
 #include "space.h"
+#include "../driver/driver.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -25,7 +26,7 @@ static bool by_length(const struct tune_shape *a, const struct tune_shape *b)
 
 static bool read_shape(const struct options *o, const char *text, struct tune_request *r)
 {
-    struct tune_shape shape = {.batch = 1, .heads = 8, .kv_heads = 8, .threads = o->threads};
+    struct tune_shape shape = {.batch = 1, .heads = 8, .kv_heads = 8, .threads = o->threads, .backward = o->backward};
     struct lengths lengths = {0};
     for (const char *at = text;; at++) {
         int64_t threads = 0;
@@ -116,15 +117,21 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     return r->database != NULL;
 }
 
+/* Whether the word names the knob; one of the gradients may go without "backward.". */
+static bool is_knob(const char *name, const char *word, size_t length)
+{
+    const char *const own = knob_of_backward(name);
+    return (strlen(name) == length && memcmp(name, word, length) == 0) ||
+           (own && strlen(own) == length && memcmp(own, word, length) == 0);
+}
+
 bool tune_knobs(const struct options *o, struct tune_space *space)
 {
     bool named[MAX_KNOBS] = {false};
     for (const char *at = o->knobs; at; at = *at ? at + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         int k = 0;
-        while (k < space->knobs &&
-               !(strlen(space->knob[k].name) == length && memcmp(space->knob[k].name, at, length) == 0))
-            k++;
+        while (k < space->knobs && !is_knob(space->knob[k].name, at, length)) k++;
         if (k == space->knobs) {
             struct text all = {0};
             for (k = 0; k < space->knobs; k++) text_add(&all, "%s%s", k ? ", " : "", space->knob[k].name);

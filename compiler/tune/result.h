@@ -11,6 +11,7 @@ enum { MAX_SHAPES = 64 };
 struct tune_shape {
     int64_t batch, heads, kv_heads, length; /* as many queries as keys */
     int threads;
+    bool backward; /* what is measured: the gradients, from what forward saved; else forward */
 };
 enum tune_status {
     TUNE_RUNNING,     /* by a process that lives, as far as is known */

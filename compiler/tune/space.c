@@ -8,12 +8,12 @@
 
 /* ---- the space ---- */
 
-void knob_space(const struct unit *p, int64_t keys, struct tune_space *space)
+void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space)
 {
     const char *reason;
     space->knobs = 0;
     for (int k = 0; k < KNOBS; k++)
-        if (knob_about(unit_defaults(p), false, NULL, keys, k, &space->knob[space->knobs], &reason)) space->knobs++;
+        if (knob_about(unit_defaults(p), backward, NULL, keys, k, &space->knob[space->knobs], &reason)) space->knobs++;
 }
 
 int64_t space_points(const struct tune_space *s)
@@ -68,8 +68,11 @@ static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int
     return NULL;
 }
 
-bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_point *p)
+bool tuned_point(struct tune_space *s, bool backward, const struct tuned_entry *all, struct tune_point *p)
 {
+    struct tuned_entry own = *all, *const e = &own;
+    for (int j = e->knobs = 0; j < all->knobs; j++)
+        if ((knob_of_backward(all->knob[j].name) != NULL) == backward) e->knob[e->knobs++] = all->knob[j];
     for (int j = 0; j < e->knobs; j++)
         if (!knob_taking(s, e->knob[j].name, e->knob[j].value)) return false;
     for (int j = 0; j < e->knobs; j++)

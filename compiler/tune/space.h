@@ -16,10 +16,10 @@ struct tune_space {
 struct tune_point {
     int at[MAX_KNOBS];
 };
-/* The space of a unit for the target that this machine would choose (or, where it runs none of them, the first), around
-   the defaults for `keys` keys: of a crossover the values are then 1 and never. Whatever the unit's own schedule says,
-   the default values are those without one. (driver/knobs.c) */
-void knob_space(const struct unit *p, int64_t keys, struct tune_space *space);
+/* The space of a unit, of forward or of its gradients, for the target that this machine would choose (or, where it runs
+   none of them, the first), around the defaults for `keys` keys: of a crossover the values are then 1 and never.
+   Whatever the unit's own schedule says, the default values are those without one. (driver/knobs.c) */
+void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
 /* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */
 int64_t space_points(const struct tune_space *s);
 int64_t point_number(const struct tune_space *s, const struct tune_point *p);

@@ -23,7 +23,7 @@
 static const double SAMPLE = 0.004; /* seconds of a sample at least: as many calls as that takes */
 static const double HOPELESS = 1.5; /* a candidate that is slower by this gets FEWEST samples */
 static const double GRACE = 1.0;    /* seconds between the request to end and the end */
-enum { FEWEST = 3, SHORT_LENGTH = 333 };
+enum { FEWEST = 3, SHORT_LENGTH = 333, MAX_WRITTEN = 64 };
 
 /* What a child tells its parent, in pieces that a pipe takes whole. */
 struct message {
@@ -115,17 +115,21 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 }
 
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
-                             const struct tune_point *point)
+                             const struct tune_point *point, bool backward, const struct tuned_entry *base)
 {
-    const struct tuned_entry e = tuned_entry(
+    struct tuned_entry e = tuned_entry(
         space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
-    struct schedule *schedule = arena_alloc(arena, sizeof *schedule);
-    schedule->knob = arena_alloc(arena, MAX_KNOBS * sizeof *schedule->knob);
-    for (; schedule->knobs < e.knobs; schedule->knobs++)
-        schedule->knob[schedule->knobs] = (struct knob){.name = e.knob[schedule->knobs].name,
-                                                        .value = e.knob[schedule->knobs].value};
+    struct schedule *of[2] = {arena_alloc(arena, sizeof **of), arena_alloc(arena, sizeof **of)};
+    tuned_join(&e, backward, base);
+    for (int k = 0; k < 2; k++) of[k]->knob = arena_alloc(arena, MAX_KNOBS * sizeof *of[k]->knob);
+    for (int k = 0; k < e.knobs; k++) {
+        const char *const name = knob_of_backward(e.knob[k].name);
+        struct schedule *s = of[name != NULL];
+        s->knob[s->knobs++] = (struct knob){.name = name ? name : e.knob[k].name, .value = e.knob[k].value};
+    }
+    if (of[1]->knobs) of[0]->backward = of[1];
     struct options made = *o;
-    made.schedule = schedule;
+    made.schedule = of[0];
     return made;
 }
 
@@ -142,7 +146,7 @@ static bool make_source(struct side *s, struct arena *arena, const struct trial_
                         const struct tune_point *point)
 {
     enum status status;
-    s->o = point_options(arena, r->o, r->space, point);
+    s->o = point_options(arena, r->o, r->space, point, r->shape->backward, r->base);
     s->o.console.quiet = true;
     s->o.console.color = false;
     s->o.emit = 0; /* not with the command that names the schedule */
@@ -170,25 +174,39 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     return NAN;
 }
 
-/* By how much rows of the two differ at most, as a part of the row's length (its Euclidean norm); infinity where only
-   one of them is finite. */
-static double furthest_row(const char *a, const char *b, const struct call *c)
+/* By how much rows of `n` elements of the two differ at most, as a part of the row's length (its Euclidean norm), or of
+   `length` where that is not 0; infinity where only one of them is finite. */
+static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, int64_t rows, int64_t n, double length)
 {
-    int64_t rows = c->problem.batch * c->problem.heads * c->problem.n_q, n = c->kernel->value_dim;
     double furthest = 0;
     for (int64_t row = 0; row < rows; row++) {
         double off = 0, norm = 0;
         for (int64_t e = 0; e < n; e++) {
-            double x = element(a, c->kernel->dtype, row * n + e), y = element(b, c->kernel->dtype, row * n + e);
+            double x = element(a, dtype, row * n + e), y = element(b, dtype, row * n + e);
             if (isfinite(x) != isfinite(y)) return INFINITY;
             if (!isfinite(x)) continue;
             off += (x - y) * (x - y);
             norm += y * y;
         }
-        double part = off == 0 ? 0 : sqrt(off / norm);
+        double part = off == 0 ? 0 : sqrt(off) / (length > 0 ? length : sqrt(norm));
         if (part > furthest) furthest = part;
     }
     return furthest;
+}
+
+/* The length of the longest row. */
+static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, int64_t n)
+{
+    double longest = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        double norm = 0;
+        for (int64_t e = 0; e < n; e++) {
+            const double x = element(a, dtype, row * n + e);
+            norm += isfinite(x) ? x * x : 0;
+        }
+        longest = fmax(longest, sqrt(norm));
+    }
+    return longest;
 }
 
 /* How far apart two orders of the same sums may be. */
@@ -197,27 +215,74 @@ static double rounding(enum attn_dtype dtype)
     return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;
 }
 
+/* What calls write, one array after the other: those that they share, then gradients by learned parameters. A row of
+   gradients may be the difference of terms that cancel: it is measured by the longest one. */
+struct written {
+    char *data;
+    size_t bytes;
+    enum attn_dtype dtype;
+    int64_t rows, row;
+    bool cancels;
+};
+
+static bool written(const struct call *c, int number, struct written *w)
+{
+    static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
+    const struct attn_problem *p = &c->problem;
+    const bool backward = c->kind == CALL_BACKWARD;
+    const int shared = backward ? 3 : 1;
+    if (number < shared) {
+        const enum call_role role = backward ? of_backward[number] : of_forward[number];
+        const int64_t row = role == ROLE_DQ || role == ROLE_DK ? c->kernel->head_dim : c->kernel->value_dim,
+                      heads = role == ROLE_DK || role == ROLE_DV ? p->kv_heads : p->heads;
+        *w = (struct written){c->arrays->data[role],
+                              (size_t)call_array_bytes(c->kernel, p, role),
+                              c->kernel->dtype,
+                              p->batch * heads * (role == ROLE_DK || role == ROLE_DV ? p->n_k : p->n_q),
+                              row,
+                              backward};
+        return true;
+    }
+    for (int k = 0, learned = 0; k < c->kernel->params && backward; k++) {
+        const struct attn_param *param = &c->kernel->param[k];
+        if (!attn_param_learned(param) || learned++ != number - shared) continue;
+        const size_t bytes = (size_t)call_param_bytes(param, p);
+        *w = (struct written){
+            c->gradients[learned - 1], bytes, param->dtype, 1, (int64_t)(bytes / attn_dtype_size(param->dtype)), true};
+        return true;
+    }
+    return false;
+}
+
 /* Both on the same arrays: false after the verdict was told. */
 static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
-    size_t bytes = (size_t)call_array_bytes(by_default->kernel, &by_default->problem, ROLE_OUT);
-    char *expected = malloc(bytes);
-    int error = expected ? call_run(by_default) : ATTN_EMEMORY;
-    if (error) {
-        conclude(pipe, TUNE_REFUSED, "the usual schedule: %s", attn_strerror(error));
-        free(expected);
-        return false;
+    struct written w;
+    char *expected[MAX_WRITTEN] = {NULL};
+    int count = 0, error = call_run(by_default);
+    for (; !error && count < MAX_WRITTEN && written(by_default, count, &w); count++) {
+        expected[count] = malloc(w.bytes + 1);
+        if (!expected[count]) error = ATTN_EMEMORY;
+        if (error) break;
+        memcpy(expected[count], w.data, w.bytes);
+        memset(w.data, 0xff, w.bytes); /* NaN, so that what is left out shows */
     }
-    memcpy(expected, by_default->arrays->data[ROLE_OUT], bytes);
-    memset(by_default->arrays->data[ROLE_OUT], 0xff, bytes); /* NaN, so that what is left out shows */
-    error = call_run(candidate);
-    double off = error ? 0 : furthest_row(candidate->arrays->data[ROLE_OUT], expected, candidate);
-    free(expected);
+    if (error) conclude(pipe, TUNE_REFUSED, "the usual schedule: %s", attn_strerror(error));
+    const bool refused = error != 0;
+    if (!refused) error = call_run(candidate);
+    double off = 0;
+    for (int k = 0; k < count && !error; k++) {
+        written(candidate, k, &w);
+        const double length = w.cancels ? longest_row(expected[k], w.dtype, w.rows, w.row) : 0;
+        off = fmax(off, furthest_row(w.data, expected[k], w.dtype, w.rows, w.row, length));
+    }
+    for (int k = 0; k < count; k++) free(expected[k]);
+    if (refused) return false;
     if (error)
         conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
     else if (!(off <= rounding(by_default->kernel->dtype)))
-        conclude(pipe, TUNE_WRONG, "a row of %lld queries is off by %.2g of its length",
-                 (long long)candidate->problem.n_q, off);
+        conclude(pipe, TUNE_WRONG, "a row%s of %lld queries is off by %.2g of its length",
+                 candidate->kind == CALL_BACKWARD ? " of the gradients" : "", (long long)candidate->problem.n_q, off);
     else
         return true;
     return false;
@@ -257,6 +322,7 @@ static int prepare(const struct trial_request *r, struct call *by_default, struc
     int error = 0;
     for (int k = 0; k < 2 && !error; k++) {
         call_release(both[k]);
+        both[k]->kind = r->shape->backward ? CALL_BACKWARD : CALL_FORWARD;
         both[k]->problem = (struct attn_problem){.batch = r->shape->batch,
                                                  .heads = r->shape->heads,
                                                  .kv_heads = r->shape->kv_heads,

@@ -6,11 +6,13 @@
 #include "space.h"
 #include "../support/support.h"
 
+struct tuned_entry;
 struct trial_request {
     const struct options *o; /* of the command: targets, --set */
     const char *file;
     const struct tune_space *space;
     const struct tune_point *point;
+    const struct tuned_entry *base; /* what is set beside the point, of forward or of the gradients; NULL: nothing */
     const struct tune_shape *shape;
     uint64_t seed;
     int64_t document;
@@ -25,9 +27,10 @@ enum trial_end {
     TRIAL_KNOWN,      /* `known` said so, and there is no result */
     TRIAL_INTERRUPTED /* by a signal (trial_interrupted), and there is no result */
 };
-/* `o` with the point as schedule, in place of one that the spec has. */
+/* `o` with the point as schedule of forward or of the gradients, and of the other of these what `base` sets, in place
+   of one that the spec has. */
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
-                             const struct tune_point *point);
+                             const struct tune_point *point, bool backward, const struct tuned_entry *base);
 /* Compiles the candidate and the default schedule, compares what they compute at two lengths, and calls them in turn.
    The samples are malloc'd; those of a candidate much slower than the default schedule are fewer. Of a candidate whose
    C is that of the default schedule, a sample is one time, which is both's. */

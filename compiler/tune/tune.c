@@ -82,7 +82,7 @@ static void shape_text(const struct tune_shape *s, struct text *out)
     text_add(out, "n=%lld heads=%lld", (long long)s->length, (long long)s->heads);
     if (s->kv_heads != s->heads) text_add(out, "/%lld", (long long)s->kv_heads);
     if (s->batch != 1) text_add(out, " batch=%lld", (long long)s->batch);
-    text_add(out, " threads=%d", s->threads);
+    text_add(out, " threads=%d%s", s->threads, s->backward ? " backward" : "");
 }
 
 /* A line that is written over on a terminal; elsewhere a line when something is better than all before. */
@@ -110,13 +110,14 @@ static void progress(const struct tuning *t, bool better)
 static double compute_expected(const struct tuning *t, const struct tune_point *point)
 {
     struct arena *arena = arena_new();
-    struct options with = point_options(arena, t->o, &t->space, point);
+    const struct tune_shape *shape = &t->request.shape[t->shape];
+    struct options with = point_options(arena, t->o, &t->space, point, shape->backward, t->in_force);
     enum status status;
     with.emit = 0;
     with.targets = 1;
     with.target[0] = t->target;
     struct unit *p = unit_make(t->file, &with, &status);
-    double cycles = p ? schedule_cycles(p, t->target, &t->request.shape[t->shape], t->request.document) : INFINITY;
+    double cycles = p ? schedule_cycles(p, t->target, shape, t->request.document) : INFINITY;
     unit_free(p);
     arena_free(arena);
     return cycles;
@@ -202,6 +203,7 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
                                           t->file,
                                           &t->space,
                                           point,
+                                          t->in_force,
                                           shape,
                                           t->request.seed,
                                           t->request.document,
@@ -229,8 +231,12 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
         const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
                                           shape->length};
         struct counts counts;
-        count_work(unit_choice(t->unit, unit_target_here(t->unit), shape->length), &size, t->request.document,
-                   machine_cache(), &counts);
+        struct roofline roofline;
+        const struct compilation *forward = unit_choice(t->unit, unit_target_here(t->unit), shape->length);
+        const struct program program = shape->backward
+                                           ? unit_gradients(t->unit, unit_target_here(t->unit), shape->length, true)
+                                           : (struct program){forward, &forward, 1};
+        count_parts(&program, &size, t->request.document, shape->threads, machine_cache(), &counts, &roofline);
         result->work = counts.flops;
         result->bytes = counts.bytes;
         result->peak = t->speed.peak;
@@ -402,6 +408,16 @@ static void tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
+/* Adds the lines about searches of forward where this one is of the gradients, and the other way round. */
+static void keep_comments(bool backward, const char *has, struct text *says)
+{
+    for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const int n = (int)strcspn(line, "\n");
+        const char *mark = strstr(line, " backward: ");
+        if ((mark && mark < line + n) != backward) text_add(says, "\n%.*s", n, line);
+    }
+}
+
 /* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what
    it has. */
 static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
@@ -426,7 +442,10 @@ static bool entry_of(const struct tuning *t, const struct outcome *outcome, int 
     if (max && !keep) {
         const struct tune_space *space = &max->run.experiment.space;
         const struct tune_point by_default = point_default(space);
+        const bool backward = max->run.experiment.shape.backward;
+        if (own) keep_comments(backward, has->says, &says);
         *entry = tuned_entry(space, best ? &best->point : &by_default, 1, arena_copy(t->arena, says.data));
+        tuned_join(entry, backward, has);
         entry->length = max->run.experiment.shape.length;
     }
     text_free(&says);
@@ -581,10 +600,11 @@ static enum status tune(struct tuning *t)
         t->trials = t->failures = 0;
         t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
         t->experiment.shape = t->request.shape[t->shape];
-        knob_space(t->unit, t->experiment.shape.length, &t->space);
+        knob_space(t->unit, t->experiment.shape.backward, t->experiment.shape.length, &t->space);
         if (!tune_knobs(t->o, &t->space)) return STATUS_USAGE;
         t->in_force = tuned_in_force(&t->file_has, t->experiment.shape.length);
-        t->comparable = t->in_force && tuned_point(&t->space, t->in_force, &t->in_force_point);
+        t->comparable = t->in_force &&
+                        tuned_point(&t->space, t->experiment.shape.backward, t->in_force, &t->in_force_point);
         t->experiment.space = t->space;
         t->expected_size = space_points(&t->space) < MAX_EXPECTED ? space_points(&t->space) : MAX_EXPECTED;
         t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);

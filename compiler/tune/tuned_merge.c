@@ -89,9 +89,13 @@ static void entry_read(struct arena *arena, const struct lines *all, const struc
     if (node) e->says = comments_above(arena, all, node->at.line, NULL);
     for (const char *line = e->says; line && !e->length; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (sscanf(line, "n=%lld ", &length) == 1 && length > 0) e->length = length;
-    for (; e->knobs < from->knobs; e->knobs++) {
-        e->knob[e->knobs].name = from->knob[e->knobs].name;
-        e->knob[e->knobs].value = from->knob[e->knobs].value;
+    for (int k = 0; k < from->knobs; k++, e->knobs++) {
+        e->knob[e->knobs].name = from->knob[k].name;
+        e->knob[e->knobs].value = from->knob[k].value;
+    }
+    for (int k = 0; from->backward && k < from->backward->knobs; k++, e->knobs++) {
+        e->knob[e->knobs].name = arena_printf(arena, "backward.%s", from->backward->knob[k].name);
+        e->knob[e->knobs].value = from->backward->knob[k].value;
     }
 }
 
@@ -113,8 +117,9 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
     const char *hash = spec_source_hash(arena, path, source, length, d, &tuned),
                *wanted = spec_source_hash(arena, spec, text->data, text->length, unused, &own);
     for (int k = 0; hash && k < tuned->schedules; k++)
-        if (tuned->schedule[k].knobs > MAX_KNOBS)
-            diagnostics_error(d, tuned->schedule[k].knob[MAX_KNOBS].at, "no spec has more than %d knobs", MAX_KNOBS);
+        for (const struct schedule *s = &tuned->schedule[k]; s; s = s->backward)
+            if (s->knobs > MAX_KNOBS)
+                diagnostics_error(d, s->knob[MAX_KNOBS].at, "no spec has more than %d knobs", MAX_KNOBS);
     if (diagnostics_flush(d, stderr, o->console.color) > 0 || !hash) {
         complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away",
                  path);

@@ -2,10 +2,19 @@
    found in the events of the YAML parser, and only the text from the key to the end of its value is replaced. */
 #include "space.h"
 #include "tuned_text.h"
+#include "../driver/driver.h"
 #include "../spec/spec.h"
 
 #include <string.h>
 #include <yaml.h>
+
+/* The default form at one length need not be that of shorter ones, and each part of the gradients has tiles of its
+   own. */
+static bool default_varies(const char *name)
+{
+    return strcmp(name, "crossover") == 0 || strcmp(name, "backward.tile_q") == 0 ||
+           strcmp(name, "backward.tile_k") == 0;
+}
 
 struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says)
 {
@@ -13,12 +22,17 @@ struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_poi
     bool by_default = true;
     for (int k = 0; k < s->knobs; k++) by_default &= p->at[k] == s->knob[k].default_at;
     for (int k = 0; k < s->knobs && !by_default; k++) {
-        /* the default form at one length need not be that of shorter ones */
-        if (strcmp(s->knob[k].name, "crossover") == 0 && p->at[k] == s->knob[k].default_at) continue;
+        if (default_varies(s->knob[k].name) && p->at[k] == s->knob[k].default_at) continue;
         e.knob[e.knobs].name = s->knob[k].name;
         e.knob[e.knobs++].value = s->knob[k].value[p->at[k]];
     }
     return e;
+}
+
+void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *other)
+{
+    for (int k = 0; other && k < other->knobs; k++)
+        if ((knob_of_backward(other->knob[k].name) != NULL) != backward) e->knob[e->knobs++] = other->knob[k];
 }
 
 /* Where a spec has its schedule, or may have one; as bytes of the text. */
@@ -115,11 +129,22 @@ static void add_entry(struct text *out, const struct tuned_entry *e, bool first)
         text_add(out, "from: %lld", (long long)e->from);
         before = ", ";
     }
+    bool backward = false;
     for (int k = 0; k < e->knobs; k++) {
+        backward |= knob_of_backward(e->knob[k].name) != NULL;
+        if (knob_of_backward(e->knob[k].name)) continue;
         text_add(out, "%s%s: %lld", before, e->knob[k].name, (long long)e->knob[k].value);
         before = ", ";
     }
-    text_add(out, "}");
+    if (backward) text_add(out, "%sbackward: {", before);
+    before = "";
+    for (int k = 0; k < e->knobs && backward; k++) {
+        const char *const name = knob_of_backward(e->knob[k].name);
+        if (!name) continue;
+        text_add(out, "%s%s: %lld", before, name, (long long)e->knob[k].value);
+        before = ", ";
+    }
+    text_add(out, backward ? "}}" : "}");
 }
 
 /* As block YAML: whole lines. */

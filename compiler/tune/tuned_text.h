@@ -14,17 +14,19 @@ struct tuned_entry {
     const char *says;
     int knobs;
     struct {
-        const char *name;
+        const char *name; /* of the gradients "backward.rows" */
         int64_t value;
-    } knob[MAX_KNOBS];
+    } knob[2 * MAX_KNOBS];
     int64_t length; /* that it was found for; 0: not known */
 };
-/* The point that an entry is, for which the space gets the values that it lacks; false: the entry sets what the space
-   has no knob for, or as no knob can be. (driver/knobs.c) */
-bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_point *p);
-/* The knobs of a point: none, where all have their defaults; all but a default crossover else, for default values may
-   depend on one another. */
+/* The point that an entry's knobs of forward or of the gradients are, for which the space gets the values that it
+   lacks; false: the entry sets what the space has no knob for, or as no knob can be. (space.c) */
+bool tuned_point(struct tune_space *s, bool backward, const struct tuned_entry *all, struct tune_point *p);
+/* The knobs of a point: none, where all have their defaults; all else, for default values may depend on one another,
+   but those whose default is not one value. */
 struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says);
+/* Gives an entry of forward or of the gradients what the other one (NULL: none) sets of the other of the two. */
+void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *other);
 /* The text of a spec with these entries, 1 to MAX_SCHEDULES that ascend, as its schedule, in place of one that is
    there; all else stays as it is. `says` are lines for a comment above `schedule:`. Returns false where the text is no
    spec that attnc would read. (tuned_text.c) */

@@ -103,6 +103,33 @@ def by_hand_stays(t, folder):
 
 
 @case
+def gradients(t, folder):
+    """A search of the gradients' knobs measures these, and keeps what there is for forward; and the other way round."""
+    write(folder, FOUND.replace('2048', '200').replace('4000', '1000'))
+    t.env.update(compiler(folder, r'\.tile = 32\b.*\.of_keys', '', otherwise='usleep(20000);',
+                          function='small_backward'))
+    said = t.search('--backward', '--knobs', 'tile_q', '--strategy', 'exhaustive').stdout
+    check(re.search(r'n=200 heads=2 threads=2 backward: .* times as fast .* with backward.tile_q=32;', said), said)
+    check(schedule(folder) == [{'tile_q': 32, 'backward': {'tile_q': 32}}, {'from': 1280, 'tile_k': 96}], read(folder))
+    for line in ('  # n=200 heads=2 threads=2: 1.057 times as fast', '  # n=200 heads=2 threads=2 backward: '):
+        check(line in read(folder), read(folder))
+    run = runs_of(json.loads(t.call('--export', 'json', '--db', 'small.db').stdout))[0]
+    check(run['shape']['backward'] is True and [k['name'] for k in run['space']] == ['backward.tile_q'], run['shape'])
+    check('n=200,heads=2 backward' in t.call('--query', '--db', 'small.db').stdout, 'query')
+
+    quick(t, 'n=200,heads=2', '--knobs', 'tile_k')
+    check(schedule(folder)[0]['backward'] == {'tile_q': 32} and 'backward: ' in read(folder), read(folder))
+
+    # gradients that are wrong are found, and never chosen
+    t.env.update(compiler(folder, r'(?s)\A(?!.*sum_0)', 'return 0;', function='small_backward'))
+    t.search('--backward', '--knobs', 'backward.sweep', '--strategy', 'exhaustive')
+    wrong = [x for x in t.trials() if x['status'] == 'wrong']
+    check([x['schedule'] for x in wrong] == [{'backward.sweep': 0}] and 'of the gradients' in wrong[0]['why'], wrong)
+    check('sweep' not in schedule(folder)[0]['backward'], read(folder))
+    check('backward.sweep' in t.search('--backward', '--knobs', 'together', status=2).stderr, 'no such knob')
+
+
+@case
 def nothing_measured_nothing_written(t, folder):
     done = t.call('small.yaml', '--time', 0, '--db', 'small.db')
     check('nothing was measured' in done.stdout and 'is not written' in done.stderr

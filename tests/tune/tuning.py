@@ -54,8 +54,8 @@ def finished(trials):
     return [t for t in trials if t['status'] not in ('running', 'interrupted')]
 
 
-def compiler(folder, pattern, statement, log=None, otherwise=''):
-    """A C compiler that puts a statement at the beginning of small_forward in sources that match the pattern, and
+def compiler(folder, pattern, statement, log=None, otherwise='', function='small_forward'):
+    """A C compiler that puts a statement at the beginning of the function in sources that match the pattern, and
     `otherwise` in others; the log gets its parent's number."""
     with open(folder + '/changing-cc', 'w') as file:
         file.write('''#!/usr/bin/python3
@@ -64,12 +64,12 @@ for a in sys.argv[1:]:
     if a.endswith('/small.c') and os.path.exists(a):
         text = open(a).read()
         statement = %r if re.search(%r, text) else %r
-        text = re.sub(r'(\\nint small_forward\\([^{]*\\{\\n)', lambda m: m.group(1) + statement + '\\n', text)
+        text = re.sub(r'(\\nint %s\\([^{]*\\{\\n)', lambda m: m.group(1) + statement + '\\n', text)
         open(a, 'w').write('#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
         if %r:
             open(%r, 'a').write('%%d\\n' %% os.getppid())
 os.execvp('quick-cc', ['quick-cc'] + sys.argv[1:])
-''' % (statement, pattern, otherwise, log, log))
+''' % (statement, pattern, otherwise, function, log, log))
     os.chmod(folder + '/changing-cc', 0o755)
     # blanks in the folder's own name would make words of it
     return {'ATTNC_CC': 'changing-cc', 'PATH': folder + ':' + os.environ['PATH'], 'XDG_CACHE_HOME': folder + '/cache'}

@@ -99,7 +99,7 @@ static void same_as_default(const char *text, int64_t keys)
 {
     struct unit *p = unit_of(text, 0, NULL);
     struct tune_space space;
-    knob_space(p, keys, &space);
+    knob_space(p, false, keys, &space);
     const char *set[MAX_KNOBS];
     for (int k = 0; k < space.knobs; k++)
         set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name,
@@ -116,7 +116,7 @@ static void same_as_default(const char *text, int64_t keys)
     CU_ASSERT_EQUAL(a->unroll, b->unroll);
     /* a schedule that is there changes nothing of the space */
     struct tune_space again;
-    knob_space(q, keys, &again);
+    knob_space(q, false, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
     for (int k = 0; k < space.knobs; k++)
         CU_ASSERT_EQUAL(default_of(&again, space.knob[k].name), space.knob[k].value[space.knob[k].default_at]);
@@ -137,15 +137,15 @@ static void test_space(void)
 {
     struct tune_space space;
     struct unit *p = unit_of(soft, 0, NULL);
-    knob_space(p, 4096, &space);
+    knob_space(p, false, 4096, &space);
     CU_ASSERT_EQUAL(find(&space, "chunk"), -1);
     CU_ASSERT_EQUAL(find(&space, "crossover"), -1);
     CU_ASSERT_EQUAL(default_of(&space, "rows"), 6);
     unit_free(p);
     p = unit_of(sketch, 0, NULL);
-    knob_space(p, 10, &space);
+    knob_space(p, false, 10, &space);
     CU_ASSERT_EQUAL(default_of(&space, "crossover"), NEVER);
-    knob_space(p, 100000, &space);
+    knob_space(p, false, 100000, &space);
     CU_ASSERT_EQUAL(default_of(&space, "crossover"), 1);
     CU_ASSERT(find(&space, "chunk") >= 0);
     for (int k = 0; k < space.knobs; k++)
@@ -168,7 +168,7 @@ static void test_registers(void)
     const struct target *target = p->compilation[0]->target;
     struct tune_space all,
         made = {.knobs = 2, .knob = {{.name = "rows", .values = 1}, {.name = "vectors", .values = 1}}};
-    knob_space(p, 4096, &all);
+    knob_space(p, false, 4096, &all);
     const struct tune_space rows = {.knobs = 1, .knob = {all.knob[find(&all, "rows")]}};
     const struct tune_point only = {{0}};
     double expected[MAX_KNOB_VALUES];
@@ -193,7 +193,7 @@ static void test_entry(void)
 {
     struct unit *p = unit_of(sketch, 0, NULL);
     struct tune_space space;
-    knob_space(p, 100000, &space);
+    knob_space(p, false, 100000, &space);
     struct tune_point point = point_default(&space);
     CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
     point.at[find(&space, "chunk")]++;
@@ -222,6 +222,59 @@ static void test_entry(void)
         text_free(&loops[k]);
         unit_free(made[k]);
     }
+    unit_free(p);
+}
+
+/* Knobs of the gradients are a space of their own, and stand beside those of forward in an entry. */
+static void test_backward(void)
+{
+    const char *const emit = "emit=[forward, backward]";
+    struct unit *p = unit_of(soft, 1, &emit);
+    struct tune_space space;
+    struct tune_point point;
+    knob_space(p, true, 4096, &space);
+    CU_ASSERT_EQUAL(default_of(&space, "backward.sweep"), 1);
+    CU_ASSERT_EQUAL(default_of(&space, "backward.rows"), 6);
+    CU_ASSERT_EQUAL(default_of(&space, "backward.tile_q"), p->defaults[0].gradients[0]->tile_q);
+    CU_ASSERT_EQUAL(find(&space, "backward.crossover"), -1);
+    CU_ASSERT_EQUAL(find(&space, "backward.together"), -1);
+    CU_ASSERT_EQUAL(find(&space, "tile_q"), -1);
+    point = point_default(&space);
+    CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
+    point.at[find(&space, "backward.sweep")] = 0;
+    struct tuned_entry e = tuned_entry(&space, &point, 1, NULL);
+    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* each part has tiles of its own */
+    const struct tuned_entry of_both = {1, NULL, 2, {{"tile_q", 32}, {"backward.rows", 8}}, 0},
+                             of_backward = {9, NULL, 1, {{"backward.sweep", 0}}, 0};
+    e = (struct tuned_entry){1, NULL, 1, {{"backward.sweep", 0}}, 0};
+    tuned_join(&e, true, &of_both);
+    struct tuned_entry two_of[2] = {e, of_backward};
+    struct text out = {0};
+    CU_ASSERT(tuned_text("a: 1\n", 5, NULL, two_of, 2, &out));
+    CU_ASSERT_STRING_EQUAL(out.data, "a: 1\nschedule:\n  - {tile_q: 32, backward: {sweep: 0}}\n"
+                                     "  - {from: 9, backward: {sweep: 0}}\n");
+    text_free(&out);
+    CU_ASSERT(tuned_point(&space, true, &e, &point));
+    CU_ASSERT_EQUAL(space.knob[find(&space, "backward.sweep")].value[point.at[find(&space, "backward.sweep")]], 0);
+    knob_space(p, false, 4096, &space);
+    CU_ASSERT(tuned_point(&space, false, &e, &point));
+    CU_ASSERT_EQUAL(space.knob[find(&space, "tile_q")].value[point.at[find(&space, "tile_q")]], 32);
+
+    /* the default values set are the code without any */
+    const char *const set[] = {emit, "schedule.backward.sweep=1", "schedule.backward.rows=6",
+                               "schedule.backward.vectors=4", "schedule.backward.unroll=4"};
+    struct unit *q = unit_of(soft, 5, set);
+    CU_ASSERT_EQUAL_FATAL(p->backwards, q->backwards);
+    for (int k = 0; k < p->backwards; k++) {
+        struct text s = {0}, t = {0};
+        loops_print(p->backward[k].c->loops, &s);
+        loops_print(q->backward[k].c->loops, &t);
+        CU_ASSERT_STRING_EQUAL(s.data, t.data);
+        CU_ASSERT_EQUAL(p->backward[k].c->rows, q->backward[k].c->rows);
+        text_free(&s);
+        text_free(&t);
+    }
+    unit_free(q);
     unit_free(p);
 }
 
@@ -281,9 +334,9 @@ static void test_path(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"knobs/points", test_points},       {"knobs/values", test_values},
-                                             {"knobs/usual", test_default},       {"knobs/space", test_space},
-                                             {"knobs/registers", test_registers}, {"knobs/entry", test_entry},
-                                             {"knobs/text", test_text},           {"knobs/path", test_path}};
+    static const struct unit_test tests[] = {
+        {"knobs/points", test_points},     {"knobs/values", test_values},       {"knobs/usual", test_default},
+        {"knobs/space", test_space},       {"knobs/registers", test_registers}, {"knobs/entry", test_entry},
+        {"knobs/backward", test_backward}, {"knobs/text", test_text},           {"knobs/path", test_path}};
     return unit_tests_run("knobs", tests, sizeof tests / sizeof *tests);
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 /* Every column of an experiment but its space, for `store_ask` and in this order. */
-#define EXPERIMENT_TYPES "tttttiiiii"
+#define EXPERIMENT_TYPES "tttttiiiiii"
 #define EXPERIMENT_VALUES(e) \
     (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, \
-        (e)->shape.kv_heads, (e)->shape.length, (int64_t)(e)->shape.threads
+        (e)->shape.kv_heads, (e)->shape.length, (int64_t)(e)->shape.threads, (int64_t)(e)->shape.backward
 
 const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena)
 {
@@ -92,11 +92,12 @@ static bool same_space(const struct tune_space *a, const struct tune_space *b)
 
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id)
 {
-    sqlite3_stmt *q = store_ask(s,
-                                "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND "
-                                "attnc = ? AND target = ? AND batch = ?"
-                                " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? ORDER BY id",
-                                EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
+    sqlite3_stmt *q = store_ask(
+        s,
+        "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND "
+        "attnc = ? AND target = ? AND batch = ?"
+        " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? AND backward = ? ORDER BY id",
+        EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
     struct arena *arena = arena_new();
     int row = -1;
     bool well = q != NULL;
@@ -112,8 +113,8 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
     if (*id) return true;
     if (!store_do(s,
                   "INSERT INTO experiments (spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, "
-                  "length, threads)"
-                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                  "length, threads, backward)"
+                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                   EXPERIMENT_TYPES, EXPERIMENT_VALUES(e)))
         return false;
     *id = sqlite3_last_insert_rowid(s->db);
@@ -124,7 +125,7 @@ bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, str
 {
     sqlite3_stmt *q = store_ask(s,
                                 "SELECT spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, "
-                                "threads FROM experiments WHERE id = ?",
+                                "threads, backward FROM experiments WHERE id = ?",
                                 "i", id);
     const int row = q ? store_row(s, q) : -1;
     if (row > 0) {
@@ -137,7 +138,8 @@ bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, str
                                        .heads = sqlite3_column_int64(q, 6),
                                        .kv_heads = sqlite3_column_int64(q, 7),
                                        .length = sqlite3_column_int64(q, 8),
-                                       .threads = sqlite3_column_int(q, 9)};
+                                       .threads = sqlite3_column_int(q, 9),
+                                       .backward = sqlite3_column_int(q, 10) != 0};
     }
     store_done(q);
     if (row == 0) return damaged(s, "experiment", id);
