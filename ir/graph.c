@@ -13,6 +13,16 @@ const char *origin_name(enum origin origin)
     return name[origin];
 }
 
+const char *initial_name(enum initial initial)
+{
+    static const char *const name[] = {
+#define INITIAL(name, text) text,
+#include "initial.def"
+#undef INITIAL
+    };
+    return name[initial];
+}
+
 struct graph *graph_new(struct module *m)
 {
     struct graph *g = arena_alloc(m->arena, sizeof *g);

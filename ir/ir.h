@@ -315,13 +315,20 @@ enum {
 #undef ORIGIN
 };
 const char *origin_name(enum origin origin); /* its text, "" for LEARNED */
+enum initial {
+#define INITIAL(name, text) INITIAL_##name,
+#include "initial.def"
+#undef INITIAL
+};
+const char *initial_name(enum initial initial);
 
 struct value {
     enum graph_op op;
-    const char *name;   /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
-    enum origin origin; /* PARAM */
-    bool integers;      /* PARAM: int32 over batches and keys, for EXPR_ID alone to read */
-    bool sums;          /* INPUT: what another program of the same call has summed, not an array of the caller's */
+    const char *name;     /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
+    enum origin origin;   /* PARAM */
+    enum initial initial; /* PARAM that is learned: what it begins as; no part of what the graph means */
+    bool integers;        /* PARAM: int32 over batches and keys, for EXPR_ID alone to read */
+    bool sums;            /* INPUT: what another program of the same call has summed, not an array of the caller's */
     int rank;
     int axes[MAX_RANK]; /* in order of storage */
     int operands;

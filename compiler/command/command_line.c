@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ON(command) (1U << COMMAND_##command)
-#define ON_SPECS (ON(compile) | ON(explain) | ON(run) | ON(check) | ON(bench) | ON(tune))
+#define ON_SPECS (ON(compile) | ON(explain) | ON(build) | ON(run) | ON(check) | ON(bench) | ON(tune))
 #define ON_ALL (ON_SPECS | ON(list) | ON(show))
 
 const struct output_row output_rows[OUTPUTS] = {

@@ -12,6 +12,7 @@ int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);
 int command_run(const struct options *o);
+int command_build(const struct options *o);
 int command_list(const struct options *o);
 int command_show(const struct options *o);
 

@@ -17,12 +17,13 @@
 /* One screen of it all; tests/editors holds it to name every option that the rows have for it. */
 static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
+                           "       attnc build SPEC.yaml...        compiles for this machine, into the cache\n"
                            "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
                            "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
                            "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
                            "       attnc tune SPEC.yaml            searches schedules on this machine\n"
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
-                           "SPEC.yaml is a file, or one of these names. attnc COMMAND --help says more.\n"
+                           "SPEC.yaml is a file (see specs/README.md) or one of these names.\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
                            "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
@@ -34,11 +35,10 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
                            "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
                            "  --lengths, --heads, --batch, --document, --backward, --time, --limit, --json,\n"
-                           "  --csv, --plot FILE.svg      for bench; --lengths, --heads for check\n"
-                           "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
+                           "  --csv, --plot FILE.svg      for bench; --lengths, --heads for check; --json for build\n"
+                           "  --quiet, --version, COMMAND --help, --color WHEN: auto, always, never\n"
                            "\n"
-                           "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
-                           "failed us. The spec language: specs/README.md.\n";
+                           "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 
 /* In the order of command_line.def. */
 static int (*const run[COMMANDS])(const struct options *) = {

@@ -124,10 +124,11 @@ int seal_file(const struct folder *f, const char *name)
     return written == SEAL && closed == 0 ? 0 : -1;
 }
 
-bool sealed_file(const struct folder *f, const char *name)
+/* All of a sealed file but its seal, to be freed; NULL where it is not sealed. */
+static char *read_sealed(const struct folder *f, const char *name)
 {
     const int file = open_own(f, name, O_RDONLY);
-    if (file < 0) return false;
+    if (file < 0) return NULL;
     size_t length;
     char *data = read_whole(file, &length), seal[SEAL];
     bool sealed = data && length > SEAL;
@@ -136,8 +137,64 @@ bool sealed_file(const struct folder *f, const char *name)
         seal[SEAL - 1] = '\n';
         sealed = memcmp(seal, data + length - SEAL, SEAL) == 0;
     }
-    if (sealed) futimens(file, NULL); /* the order in which kernels were used */
-    free(data);
+    if (sealed) {
+        futimens(file, NULL); /* the order in which kernels were used */
+        data[length - SEAL] = 0;
+    } else {
+        free(data);
+        data = NULL;
+    }
     close(file);
-    return sealed;
+    return data;
+}
+
+bool sealed_file(const struct folder *f, const char *name)
+{
+    char *data = read_sealed(f, name);
+    free(data);
+    return data != NULL;
+}
+
+const char *sealed_text(struct arena *arena, const struct folder *f, const char *name)
+{
+    char *data = read_sealed(f, name);
+    const char *text = data ? arena_copy(arena, data) : NULL;
+    free(data);
+    return text;
+}
+
+/* ---- one process at a time ---- */
+
+static const char *lock_name(struct arena *arena, const char *file)
+{
+    return arena_printf(arena, "%s.lock", file);
+}
+
+int cache_lock(struct arena *arena, const struct folder *cache, const char *file)
+{
+    const char *name = lock_name(arena, file);
+    for (;;) {
+        const int lock = openat(cache->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        struct stat mine, there;
+        if (lock < 0) return -1;
+        int locked;
+        do locked = flock(lock, LOCK_EX);
+        while (locked != 0 && errno == EINTR);
+        if (locked != 0 || fstat(lock, &mine) != 0) {
+            close(lock);
+            return -1;
+        }
+        /* Whoever had it removes it: then this is a lock on nothing. */
+        if (fstatat(cache->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino &&
+            there.st_dev == mine.st_dev)
+            return lock;
+        close(lock);
+    }
+}
+
+void cache_unlock(struct arena *arena, const struct folder *cache, const char *file, int lock)
+{
+    if (lock < 0) return;
+    unlinkat(cache->fd, lock_name(arena, file), 0);
+    close(lock);
 }

@@ -43,13 +43,13 @@ int64_t cache_limit(const char **bad)
     return (int64_t)number << shift;
 }
 
-/* NAME-HASH.so, as compile.c names kernels. */
+/* NAME-HASH.so and NAME-HASH.note, as compile.c names kernels and what it notes of them. */
 static bool is_kernel(const char *name)
 {
-    enum { DIGITS = 32, ENDING = sizeof ".so" - 1 };
-    const size_t length = strlen(name);
-    if (length < DIGITS + ENDING + 1 || strcmp(name + length - ENDING, ".so") != 0) return false;
-    const char *hash = name + length - ENDING - DIGITS;
+    enum { DIGITS = 32 };
+    const char *const dot = strrchr(name, '.');
+    if (!dot || dot - name < DIGITS + 1 || (strcmp(dot, ".so") != 0 && strcmp(dot, ".note") != 0)) return false;
+    const char *hash = dot - DIGITS;
     return hash[-1] == '-' && strspn(hash, "0123456789abcdef") == DIGITS;
 }
 
@@ -65,6 +65,21 @@ static int64_t bytes_in(int parent, const char *name)
         if (fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)) bytes += info.st_size;
     if (folder) closedir(folder);
     return bytes;
+}
+
+static bool is_lock(const char *name)
+{
+    const size_t length = strlen(name), ending = sizeof ".lock" - 1;
+    return length > ending && strcmp(name + length - ending, ".lock") == 0;
+}
+
+/* What was killed leaves its lock's file. */
+static void remove_lock(int parent, const char *name, const struct stat *info)
+{
+    if (time(NULL) - info->st_mtim.tv_sec < ABANDONED) return;
+    const int fd = openat(parent, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) unlinkat(parent, name, 0);
+    if (fd >= 0) close(fd);
 }
 
 /* A folder that is compiled in is locked by who does so, and the lock ends with the process. */
@@ -103,6 +118,7 @@ void cache_trim(const struct folder *cache, int64_t limit)
         const bool kernel = S_ISREG(info.st_mode) && is_kernel(name),
                    failed = S_ISDIR(info.st_mode) && strncmp(name, "failed-", 7) == 0;
         if (S_ISDIR(info.st_mode) && strncmp(name, "attnc-", 6) == 0) remove_abandoned(fd, name, &info);
+        if (S_ISREG(info.st_mode) && is_lock(name)) remove_lock(fd, name, &info);
         if (!kernel && !failed) continue;
         struct entry *e = arena_alloc(arena, sizeof *e);
         *e = (struct entry){arena_copy(arena, name), info.st_mtim, kernel ? info.st_size : bytes_in(fd, name), first};

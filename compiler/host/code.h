@@ -13,6 +13,11 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why);
    what was used last is kept longest. */
 int seal_file(const struct folder *f, const char *name);
 bool sealed_file(const struct folder *f, const char *name);
+/* A sealed file's content, in the arena; NULL where there is none that is sealed. */
+const char *sealed_text(struct arena *arena, const struct folder *f, const char *name);
+/* Waits until no other process makes this file of the cache; -1: nothing keeps others from making it as well. */
+int cache_lock(struct arena *arena, const struct folder *cache, const char *file);
+void cache_unlock(struct arena *arena, const struct folder *cache, const char *file, int lock);
 /* Bytes that the cache may have, from $ATTNC_CACHE_SIZE; *bad is its value where that is no size, else NULL. */
 int64_t cache_limit(const char **bad);
 /* Removes what was used least recently until the rest is no larger, and what killed processes left. Others may do the

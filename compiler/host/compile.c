@@ -33,6 +33,7 @@ struct job {
     struct folder build; /* the private folder that is compiled in */
     int64_t limit;       /* bytes that the cache may have */
     bool openmp;
+    const char *kept;     /* the file of the cache that was loaded; NULL: it is not there */
     const sigset_t *mask; /* of signals, as it was before the guard */
 };
 
@@ -250,6 +251,28 @@ static void add_part(struct text *key, const char *part)
     text_append(key, part, strlen(part));
 }
 
+/* A program's version, for the price of a stat. */
+static void add_program(struct text *key, const char *path)
+{
+    struct stat info;
+    if (path && stat(path, &info) == 0)
+        text_add(key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+/* Adds the C compiler to a key, whose hash it then is. */
+static const char *key_hash(const struct job *j, struct text *key)
+{
+    for (int k = 0; k < j->compiler.count; k++) {
+        add_part(key, j->compiler.word[k]);
+        /* `ccache gcc` names two programs */
+        if (*j->compiler.word[k] != '-') add_program(key, find_program(j->arena, j->compiler.word[k]));
+    }
+    for (int k = 0; k < j->flags.count; k++) add_part(key, j->flags.word[k]);
+    const char *hash = hash_text(j->arena, key->data, key->length);
+    text_free(key);
+    return hash;
+}
+
 /* The compiled kernel's name: its own and the hash of everything that went into it. */
 static const char *kernel_file(const struct job *j, bool openmp)
 {
@@ -257,19 +280,17 @@ static const char *kernel_file(const struct job *j, bool openmp)
     const char *const parts[] = {ATTNC_VERSION, j->name,       j->source,
                                  j->header,     attnrt_header, openmp ? "openmp" : "one thread"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) add_part(&key, parts[k]);
-    for (int k = 0; k < j->compiler.count; k++) {
-        add_part(&key, j->compiler.word[k]);
-        /* The compiler's version, for the price of a stat; `ccache gcc` names two programs. */
-        const char *program = *j->compiler.word[k] == '-' ? NULL : find_program(j->arena, j->compiler.word[k]);
-        struct stat info;
-        if (program && stat(program, &info) == 0)
-            text_add(&key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec,
-                     info.st_mtim.tv_nsec);
-    }
-    for (int k = 0; k < j->flags.count; k++) add_part(&key, j->flags.word[k]);
-    const char *hash = hash_text(j->arena, key.data, key.length);
-    text_free(&key);
-    return arena_printf(j->arena, "%s-%.32s.so", j->name, hash);
+    return arena_printf(j->arena, "%s-%.32s.so", j->name, key_hash(j, &key));
+}
+
+/* The file that says which kernel was made of a key: its name, a line, and its description. */
+static const char *note_file(const struct job *j, const char *key_text)
+{
+    struct text key = {0};
+    add_part(&key, ATTNC_VERSION);
+    add_program(&key, "/proc/self/exe");
+    add_part(&key, key_text);
+    return arena_printf(j->arena, "spec-%.32s.note", key_hash(j, &key));
 }
 
 /* NULL on success, else what is wrong. The file is found by the folder's descriptor, so that it is in the folder that
@@ -293,10 +314,12 @@ static const char *load(const struct job *j, const struct folder *folder, const 
     return arena_printf(j->arena, "%s lacks the symbol %s", file, j->symbol);
 }
 
-static bool load_cached(const struct job *j, bool openmp, struct loaded_code *out)
+static bool load_cached(struct job *j, bool openmp, struct loaded_code *out)
 {
     const char *file = j->cache.fd >= 0 ? kernel_file(j, openmp) : NULL;
-    return file && sealed_file(&j->cache, file) && !load(j, &j->cache, file, out);
+    if (!file || !sealed_file(&j->cache, file) || load(j, &j->cache, file, out)) return false;
+    j->kept = file;
+    return true;
 }
 
 void code_unload(struct loaded_code *code)
@@ -427,11 +450,63 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         return STATUS_MACHINE;
     }
     /* kept once it is loaded: whoever trims the cache then takes nothing from us */
-    if (j->cache.fd >= 0 && (!sealed || renameat(j->build.fd, file, j->cache.fd, file) != 0))
+    if (j->cache.fd >= 0 && sealed && renameat(j->build.fd, file, j->cache.fd, file) == 0)
+        j->kept = file;
+    else if (j->cache.fd >= 0)
         console_mention(&j->console, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file,
                         strerror(sealed ? errno : unsealed));
     if (j->cache.fd >= 0) cache_trim(&j->cache, j->limit);
     return STATUS_DONE;
+}
+
+/* Finds the C compiler and opens the cache; false after a message. *why: why there is none to keep kernels in, *bad: a
+   size of it that is none; or NULL. */
+static bool job_open(struct job *j, const char **why, const char **bad)
+{
+    j->cache = j->build = NO_FOLDER;
+    *why = NULL;
+    if (!find_compiler(j)) return false;
+    split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
+    j->limit = cache_limit(bad);
+    if (j->limit > 0) cache_open(j->arena, &j->cache, why);
+    return true;
+}
+
+/* What the lock keeps others from making; it is given back before a signal may end the process. */
+static enum status compile_and_load(struct job *j, const char *file, int lock, struct loaded_code *out)
+{
+    enum status status = STATUS_MACHINE;
+    struct guard guard;
+    guard_begin(&guard);
+    j->mask = &guard.mask;
+    if (open_build(j)) status = build_and_load(j, out);
+    if (j->build.fd >= 0)
+        remove_at(j->cache.fd >= 0 ? j->cache.fd : AT_FDCWD, j->cache.fd >= 0 ? folder_name(&j->build) : j->build.path);
+    cache_unlock(j->arena, &j->cache, file, lock);
+    guard_end(&guard);
+    return status;
+}
+
+static enum status job_load(struct job *j, struct loaded_code *out)
+{
+    const char *why, *bad;
+    enum status status = STATUS_DONE;
+    *out = (struct loaded_code){0};
+    if (!job_open(j, &why, &bad)) return STATUS_MACHINE;
+    if (!load_cached(j, true, out)) {
+        const char *const file = j->cache.fd >= 0 ? kernel_file(j, true) : NULL;
+        if (why) console_mention(&j->console, "note", "compiled kernels are not kept: %s", why);
+        if (bad)
+            console_mention(&j->console, "note",
+                            "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken", bad);
+        const int lock = file ? cache_lock(j->arena, &j->cache, file) : -1;
+        if (lock >= 0 && load_cached(j, true, out)) /* whom it was waited for has made it */
+            cache_unlock(j->arena, &j->cache, file, lock);
+        else
+            status = compile_and_load(j, file, lock, out);
+    }
+    folder_close(&j->build);
+    return status;
 }
 
 enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet,
@@ -443,35 +518,64 @@ enum status code_load(const char *name, const char *source, const char *header, 
                       .source = source,
                       .header = header,
                       .symbol = symbol};
-    job.cache = job.build = NO_FOLDER;
-    struct job *j = &job;
-    enum status status = STATUS_MACHINE;
-    *out = (struct loaded_code){0};
-    if (!find_compiler(j)) goto done;
-    split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
-    const char *why = NULL, *bad;
-    j->limit = cache_limit(&bad);
-    if (j->limit > 0) cache_open(j->arena, &j->cache, &why);
-    if (load_cached(j, true, out)) {
-        status = STATUS_DONE;
-        goto done;
-    }
-    if (why) console_mention(&j->console, "note", "compiled kernels are not kept: %s", why);
-    if (bad)
-        console_mention(&j->console, "note", "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken",
-                        bad);
-    struct guard guard;
-    guard_begin(&guard);
-    j->mask = &guard.mask;
-    if (open_build(j)) status = build_and_load(j, out);
-    if (j->build.fd >= 0)
-        remove_at(j->cache.fd >= 0 ? j->cache.fd : AT_FDCWD, j->cache.fd >= 0 ? folder_name(&j->build) : j->build.path);
-    guard_end(&guard);
-done:
-    folder_close(&j->build);
-    folder_close(&j->cache);
-    arena_free(j->arena);
+    const enum status status = job_load(&job, out);
+    folder_close(&job.cache);
+    arena_free(job.arena);
     return status;
+}
+
+static void write_note(struct job *j, const char *key, const char *description)
+{
+    const char *const file = note_file(j, key), *const text = arena_printf(j->arena, "%s\n%s", j->kept, description);
+    if (private_open(j->arena, &j->cache, &j->build)) {
+        if (put_file(j, file, "", text) && seal_file(&j->build, file) == 0)
+            (void)renameat(j->build.fd, file, j->cache.fd, file);
+        remove_at(j->cache.fd, folder_name(&j->build));
+    }
+    folder_close(&j->build);
+}
+
+enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
+                         bool quiet, struct built_kernel *built)
+{
+    struct job job = {.arena = arena,
+                      .console = {.quiet = quiet},
+                      .name = name,
+                      .source = source,
+                      .header = header,
+                      .symbol = arena_printf(arena, "%s_kernel", name)};
+    struct loaded_code code;
+    enum status status = job_load(&job, &code);
+    code_unload(&code);
+    if (status == STATUS_DONE && job.kept) {
+        built->path = arena_printf(arena, "%s/%s", job.cache.path, job.kept);
+        if (key) write_note(&job, key, built->description);
+    } else if (status == STATUS_DONE) {
+        console_error(&job.console,
+                      "there is no cache to keep the library of '%s' in; XDG_CACHE_HOME names a folder "
+                      "for it, and ATTNC_CACHE_SIZE=0 allows none",
+                      name);
+        status = STATUS_MACHINE;
+    }
+    folder_close(&job.cache);
+    return status;
+}
+
+bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built)
+{
+    struct job job = {.arena = arena, .console = {.quiet = quiet}};
+    const char *why, *bad, *text = NULL, *file = NULL;
+    job.cache = NO_FOLDER;
+    if (job_open(&job, &why, &bad) && job.cache.fd >= 0) text = sealed_text(arena, &job.cache, note_file(&job, key));
+    const char *const end = text ? strchr(text, '\n') : NULL;
+    if (end) file = arena_printf(arena, "%.*s", (int)(end - text), text);
+    const bool there = file && !strchr(file, '/') && sealed_file(&job.cache, file);
+    if (there) {
+        built->path = arena_printf(arena, "%s/%s", job.cache.path, file);
+        built->description = end + 1;
+    }
+    folder_close(&job.cache);
+    return there;
 }
 
 const char *compiler_version(struct arena *arena, const struct console *c)

@@ -37,6 +37,15 @@ struct loaded_kernel {
 enum status kernel_load(const char *name, const char *source, const char *header, bool quiet,
                         struct loaded_kernel *out);
 void kernel_unload(struct loaded_kernel *k);
+/* A kernel in the cache, compiled by kernel_build or found there: its path, and a text that came with it. */
+struct built_kernel {
+    const char *path, *description;
+};
+/* `key` stands for all that the source depends on, and finds the kernel without it again (NULL: nothing does). Both
+   take the description; kernel_recall fills it in. */
+enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
+                         bool quiet, struct built_kernel *built);
+bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built);
 /* The threads that it runs on when `asked` are asked for (0: OpenMP's default); one where it was compiled without
    OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);

@@ -86,9 +86,11 @@ const struct expr *build_head(struct builder *x)
 }
 
 /* A parameter or table, once: the value that is there already when a step asks for it again. */
-int build_param(struct builder *x, const char *name, int rank, const int *axes)
+int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes)
 {
-    return build_random(x, name, ORIGIN_LEARNED, rank, axes);
+    const int v = build_random(x, name, ORIGIN_LEARNED, rank, axes);
+    x->g->value[v].initial = initial;
+    return v;
 }
 
 int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes)
@@ -192,8 +194,10 @@ int build_layernorm(struct builder *x, int v, double eps, const char *affine)
     int inverse = build_map_over(x, &like, like.rank - 1, 1, &variance, build_divide(x, build_real(x, 1), deviation));
     const struct expr *e = build_mul(x, build_operand(x, 0), build_operand(x, 1));
     if (!affine) return build_map_over(x, &like, like.rank, 2, (int[]){centred, inverse}, e);
-    int weight = build_param(x, arena_printf(x->m->arena, "%s.weight", affine), 1, &like.axes[like.rank - 1]);
-    int bias = build_param(x, arena_printf(x->m->arena, "%s.bias", affine), 1, &like.axes[like.rank - 1]);
+    int weight = build_param(x, arena_printf(x->m->arena, "%s.weight", affine), INITIAL_ONES, 1,
+                             &like.axes[like.rank - 1]);
+    int bias = build_param(x, arena_printf(x->m->arena, "%s.bias", affine), INITIAL_ZEROS, 1,
+                           &like.axes[like.rank - 1]);
     return build_map_over(x, &like, like.rank, 4, (int[]){centred, inverse, weight, bias},
                           build_add(x, build_mul(x, e, build_operand(x, 2)), build_operand(x, 3)));
 }

@@ -39,7 +39,7 @@ void build_not_yet(struct builder *x, struct position at, const char *what);
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 /* Parameters, tables and constant axes are made once, and found when they are asked for again. */
-int build_param(struct builder *x, const char *name, int rank, const int *axes);
+int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);
 int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes);
 int build_table(struct builder *x, const char *name, int axis, const double *data);
 int build_axis(struct builder *x, const char *name, int64_t extent);

@@ -70,8 +70,8 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     case FEATURE_TAYLOR1: /* besides the 1 */ list[0] = build_unit_rows(x, v, o->eps); return 1;
     case FEATURE_HEDGEHOG: {
         int c = build_axis(x, "c", x->spec->head_dim);
-        int w = query ? build_param(x, "features.wq", 4, (int[]){x->kv, x->member, x->d, c})
-                      : build_param(x, "features.wk", 3, (int[]){x->kv, x->d, c});
+        int w = query ? build_param(x, "features.wq", INITIAL_IDENTITY, 4, (int[]){x->kv, x->member, x->d, c})
+                      : build_param(x, "features.wk", INITIAL_IDENTITY, 3, (int[]){x->kv, x->d, c});
         y = build_contract(x, v, x->d, w, c);
         list[0] = softmax_rows(x, y);
         list[1] = softmax_rows(x, map_of(x, y, build_op1(x, EXPR_NEG, a)));
@@ -146,9 +146,10 @@ static int net(struct builder *x, int v, const char *name)
     for (int half = 0; half < 2; half++) {
         int in = x->g->value[v].axes[x->g->value[v].rank - 1];
         v = build_layernorm(x, v, 1e-5, arena_printf(arena, "%s.norm%d", name, half));
-        v = build_contract(x, v, in, build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half), 2, (int[]){in, h}),
-                           h);
-        int w = build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half + 1), 2, (int[]){h, r});
+        v = build_contract(
+            x, v, in, build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half), INITIAL_NORMAL, 2, (int[]){in, h}),
+            h);
+        int w = build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half + 1), INITIAL_NORMAL, 2, (int[]){h, r});
         v = build_contract(x, gelu(x, v), h, w, r);
     }
     return v;

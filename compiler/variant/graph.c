@@ -11,7 +11,7 @@
 
 static int project(struct builder *x, int v, const char *name, int last)
 {
-    int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, 2, (int[]){s, x->j});
+    int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, INITIAL_NORMAL, 2, (int[]){s, x->j});
     return graph_contract(x->g, 4, (int[]){x->b, x->kv, s, last}, graph_ref(x->g, matrix, NULL),
                           graph_ref(x->g, v, NULL), NULL);
 }

@@ -39,7 +39,7 @@ static const struct expr *logit(struct builder *x, const struct expr *s, struct 
         break;
     }
     case BIAS_DENSE: {
-        int bias = build_param(x, "bias", 4, (int[]){x->kv, x->member, x->i, x->j});
+        int bias = build_param(x, "bias", INITIAL_ZEROS, 4, (int[]){x->kv, x->member, x->i, x->j});
         refs[*count] = graph_ref(x->g, bias, NULL);
         l = build_add(x, l, build_operand(x, (*count)++));
         break;
@@ -54,7 +54,7 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
     int array = -1;
     if (!o->coefficients) {
         int c = module_axis(x->m, "a", SIZE_CONSTANT, o->degree + 1);
-        array = build_param(x, "coefficients", 1, &c);
+        array = build_param(x, "coefficients", INITIAL_EXPONENTIAL, 1, &c);
     }
     const struct expr *sum = NULL; /* Horner's scheme */
     for (int64_t t = o->degree; t >= 0; t--) {
@@ -75,9 +75,9 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
 static int additive(struct builder *x, int q, int k)
 {
     int a = build_axis(x, "a", x->spec->similarity.hidden), pair[] = {x->b, x->kv, x->member, x->i, x->j, a};
-    int wq = build_param(x, "compatibility.wq", 2, (int[]){x->d, a}),
-        wk = build_param(x, "compatibility.wk", 2, (int[]){x->d, a});
-    int v = build_param(x, "compatibility.v", 1, &a);
+    int wq = build_param(x, "compatibility.wq", INITIAL_NORMAL, 2, (int[]){x->d, a}),
+        wk = build_param(x, "compatibility.wk", INITIAL_NORMAL, 2, (int[]){x->d, a});
+    int v = build_param(x, "compatibility.v", INITIAL_NORMAL, 1, &a);
     int left = build_contract(x, q, x->d, wq, a), right = build_contract(x, k, x->d, wk, a);
     struct ref refs[3] = {graph_ref(x->g, left, NULL), graph_ref(x->g, right, NULL), graph_ref(x->g, v, NULL)};
     const struct expr *hidden = build_op1(x, EXPR_TANH, build_add(x, build_operand(x, 0), build_operand(x, 1)));
@@ -94,7 +94,7 @@ int build_weights(struct builder *x, int q, int k)
     case SIMILARITY_SOFTMAX:
         if (o->compatibility == COMPATIBILITY_MULTIPLICATIVE) {
             int c = module_axis(x->m, "c", SIZE_CONSTANT, x->spec->head_dim);
-            int w = build_param(x, "compatibility.w", 2, (int[]){x->d, c});
+            int w = build_param(x, "compatibility.w", INITIAL_IDENTITY, 2, (int[]){x->d, c});
             int turned = graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, c}, left,
                                         graph_ref(x->g, w, NULL), NULL);
             left = graph_ref(x->g, turned, NULL);

@@ -44,6 +44,9 @@ static json_t *arrays(const struct unit *p, enum graph_op op)
             json_object_set_new(item, "member", json_string(emit_name(p->arena, v->name)));
             json_object_set_new(item, "from_seed",
                                 v->origin == ORIGIN_LEARNED ? json_null() : json_string(origin_name(v->origin)));
+            json_object_set_new(item, "initial",
+                                v->origin == ORIGIN_LEARNED && !v->integers ? json_string(initial_name(v->initial))
+                                                                            : json_null());
         }
         json_array_append_new(list, item);
     }

@@ -1,0 +1,107 @@
+/* attnc build: kernels as shared libraries in the cache, for programs that load them while they run. */
+#include "command_line.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../view/view.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All that the library depends on beside the C compiler and attnc itself: while it is the same, neither the spec has to
+   be compiled again nor its expressions read. */
+static const char *key_of(struct arena *arena, const char *file, const struct text *spec, const struct options *o)
+{
+    const char *const slash = strrchr(file, '/');
+    struct text key = {0};
+    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena)); /* the name may be the file's */
+    for (int k = 0; k < o->targets; k++)
+        text_add(&key, "%s %lld %lld\n", o->target[k]->name, (long long)o->target[k]->l1_bytes,
+                 (long long)o->target[k]->l2_bytes);
+    for (int k = 0; k < o->sets; k++) text_add(&key, "%zu:%s\n", strlen(o->set[k]), o->set[k]);
+    text_append(&key, spec->data, spec->length);
+    const char *made = arena_copy(arena, key.data);
+    text_free(&key);
+    return made;
+}
+
+/* The library's path, or a line of JSON: what NAME.json says, and where the library is. */
+static enum status show(const struct options *o, const struct built_kernel *built)
+{
+    if (!o->json) {
+        printf("%s\n", built->path);
+        return STATUS_DONE;
+    }
+    json_t *says = json_loads(built->description, 0, NULL);
+    char *line = says && json_object_set_new(says, "library", json_string(built->path)) == 0
+                     ? json_dumps(says, JSON_COMPACT)
+                     : NULL;
+    if (line) printf("%s\n", line);
+    if (!line) complain(o, "%s: its description cannot be written as JSON", built->path);
+    free(line);
+    json_decref(says);
+    return line ? STATUS_DONE : STATUS_MACHINE;
+}
+
+static enum status build_one(const struct options *o, const char *file)
+{
+    struct arena *arena = arena_new();
+    struct text spec = {0}, description = {0};
+    struct built_kernel built = {0};
+    struct unit *unit = NULL;
+    enum status status = read_spec_file(file, o, &spec);
+    if (status == STATUS_DONE) {
+        const char *key = o->tuned ? NULL : key_of(arena, file, &spec, o);
+        if (!key || !kernel_recall(arena, key, o->console.quiet, &built)) {
+            unit = unit_make(file, o, &status);
+            if (unit) unit_warn(unit, o);
+            if (unit && !emit_json(unit, &description)) {
+                complain(o, "out of memory");
+                status = STATUS_MACHINE;
+            }
+            if (unit && status == STATUS_DONE) {
+                built.description = description.data;
+                status = kernel_build(arena, unit->spec->name, unit->source.data, unit->header.data, key,
+                                      o->console.quiet, &built);
+            }
+        }
+    }
+    if (status == STATUS_DONE) status = show(o, &built);
+    unit_free(unit);
+    text_free(&description);
+    text_free(&spec);
+    arena_free(arena);
+    return status;
+}
+
+int command_build(const struct options *o)
+{
+    if (!o->files) {
+        complain(o, "build needs a spec: attnc build SPEC.yaml");
+        return STATUS_USAGE;
+    }
+    if (o->json && strcmp(o->json, "-") != 0) {
+        complain(o, "build writes to standard output: --json takes no file there");
+        return STATUS_USAGE;
+    }
+    /* for this machine alone, and without a library beside it: any program can load it */
+    struct options here = *o;
+    here.standalone = true;
+    if (!o->named_targets) {
+        here.target[0] = target_find("native");
+        here.targets = 1;
+        here.named_targets = true;
+    }
+    enum status worst = STATUS_DONE;
+    for (int k = 0; k < o->files; k++) {
+        const enum status status = build_one(&here, o->file[k]);
+        if (status > worst) worst = status;
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain(o, "cannot write to standard output");
+        return STATUS_MACHINE;
+    }
+    return (int)worst;
+}
