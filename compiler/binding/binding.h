@@ -5,7 +5,6 @@
 #include "../driver/driver.h"
 
 void emit_python(const struct unit *p, struct text *out);
-extern const char python_body[];      /* python_body.py */
-extern const char python_gradients[]; /* python_gradients.py */
+extern const char python_body[]; /* runtime/python/attnc/_call.py */
 
 #endif

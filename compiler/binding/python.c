@@ -1,5 +1,5 @@
-/* NAME.py: a Python module that calls the compiled kernel. What depends on the spec is written here, the rest is
-   python_body.py and, where there are gradients, python_gradients.py. */
+/* NAME.py: a Python module that calls the compiled kernel. What depends on the spec is written here, the rest is the
+   file of the package that calls kernels. */
 #include "binding.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
@@ -141,10 +141,8 @@ static void add_forward(const struct unit *p, struct text *out)
              "spawned may pass any number.\n\n"
              "    All but %s are %s, contiguous along their last axis.\n",
              any ? "the parameters" : "threads", element(spec->dtype));
-    text_add(out,
-             "    Positions count so that the last query meets the last key; a query that sees no key gives 0. "
-             "Returns out.\n    \"\"\"\n%s    return _forward(q, k, v, ",
-             p->backwards ? "    _check_saved(saved)\n" : "");
+    text_add(out, "    Positions count so that the last query meets the last key; a query that sees no key gives 0. "
+                  "Returns out.\n    \"\"\"\n    return _loaded().forward(q, k, v, ");
     add_given(p, out);
     text_add(out, ", out, threads%s)\n", p->backwards ? ", saved" : "");
 }
@@ -184,17 +182,34 @@ static void add_backward(const struct unit *p, struct text *out)
              "else\n    threads: as for forward(); the result does not depend on it\n\n"
              "    With H > G the gradients by k and v are sums over the query heads that read them. Returns Gradients, "
              "a named tuple,\n    in which those that are not wanted are None.\n    \"\"\"\n"
-             "    _check_saved(saved)\n    gradients = {");
+             "    gradients = {");
     before = "";
     for (int k = 0; k < g->values; k++)
         if ((name = gradient_name(p, &g->value[k]))) {
             text_add(out, "%s\"%s\": %s", before, name, name);
             before = ", ";
         }
-    text_add(out, "}\n    return _backward(q, k, v, out, dout, ");
+    text_add(out, "}\n    return _loaded().backward(q, k, v, out, dout, ");
     add_given(p, out);
     text_add(out, ", saved, wanted, gradients, threads)\n");
 }
+
+static const char load_function[] =
+    "_binding = Binding(NAME, VERSION, DTYPE, HEAD_DIM, VALUE_DIM, PARAMETERS, \"; compile it anew: \" + COMPILE)\n"
+    "\n\n"
+    "def load(path=None):\n"
+    "    \"\"\"Loads the compiled kernel from `path`;\n"
+    "    else from libNAME.so beside this file, as the first call of forward() does.\"\"\"\n"
+    "    if path is None:\n"
+    "        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), \"lib\" + NAME + \".so\")\n"
+    "        if not os.path.exists(path):\n"
+    "            raise FileNotFoundError(f\"{path} is not there; compile it: {COMPILE}\")\n"
+    "    _binding.load(path)\n"
+    "\n\n"
+    "def _loaded():\n"
+    "    if _binding.library is None:\n"
+    "        load()\n"
+    "    return _binding\n";
 
 void emit_python(const struct unit *p, struct text *out)
 {
@@ -216,9 +231,7 @@ void emit_python(const struct unit *p, struct text *out)
         "Needs nothing but Python's standard library; NumPy makes the result where q is no tensor.\n\"\"\"\n\n",
         spec->name, p->backwards ? "; backward(q, k, v, out, dout) computes its gradients" : "", spec->name, spec->name,
         runtime);
-    text_add(out,
-             "import collections\nimport ctypes\nimport math\nimport operator\nimport os\nimport sys\nimport "
-             "threading\nimport types\n\n__all__ = [%s\"forward\", \"load\"]\n\n",
+    text_add(out, "%s\n\n# ---- this kernel\n\n__all__ = [%s\"forward\", \"load\"]\n\n", python_body,
              p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);
@@ -227,7 +240,8 @@ void emit_python(const struct unit *p, struct text *out)
     add_table(p, out);
     text_add(out, "COMPILE = \"cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\"\n", spec->name, spec->name,
              runtime);
-    text_add(out, "%s%s", python_body, p->backwards ? python_gradients : "");
+    text_add(out, "%s%s", load_function,
+             p->backwards ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n" : "");
     add_forward(p, out);
     if (p->backwards) add_backward(p, out);
 }

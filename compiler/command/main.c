@@ -35,7 +35,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
                            "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
                            "  --lengths, --heads, --batch, --document, --backward, --time, --limit, --json,\n"
-                           "  --csv, --plot FILE.svg for bench; --lengths, --heads for check; --json for build\n"
+                           "  --csv, --plot FILE for bench; --json for build; --lengths, --heads for check\n"
                            "  --quiet, --version, COMMAND --help, --color WHEN: auto, always, never\n"
                            "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";

@@ -1,0 +1,617 @@
+# How a compiled kernel is called from Python: on NumPy arrays, tensors, and what else has __dlpack__, where they lie.
+# The package has this file as attnc._call; a module NAME.py that attnc writes has it, too, and what differs after it.
+from __future__ import annotations
+
+import collections
+import ctypes
+import math
+import operator
+import os
+import sys
+import threading
+import types
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+_OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",),
+                "bf16": ("bfloat16", "uint16"), "i32": ("int32",)}
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4}
+_DTYPES = ("f32", "bf16", "f16", "f64", "i32")  # enum attn_dtype
+
+_ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
+    -1: (ValueError, "a size or stride of the problem is negative, or heads is no multiple of kv_heads"),
+    -2: (ValueError, "an array is missing"),
+    -3: (ValueError, "a parameter is missing"),
+    -4: (MemoryError, "the workspace is too small"),
+    -5: (ValueError, "sizes whose product overflows"),
+    -6: (RuntimeError, "the workspace is not aligned"),
+    -7: (MemoryError, "out of memory"),
+    -8: (OSError, "a file could not be read or written"),
+    -9: (ValueError, "a file is not what it should be"),
+    -10: (RuntimeError, "this machine has none of the instruction sets the kernel was made for"),
+    -11: (ValueError, "ids fall from a key to the next; their order has to be ascending"),
+}
+
+
+# ---- attnrt.h
+
+
+class _Strides(ctypes.Structure):
+    _fields_ = [("batch", ctypes.c_int64), ("head", ctypes.c_int64), ("row", ctypes.c_int64)]
+
+
+class _Problem(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "kv_heads", "n_q", "n_k")] + [
+        ("q", _Strides), ("k", _Strides), ("v", _Strides), ("out", _Strides),
+        ("threads", ctypes.c_int), ("workspace_bytes", ctypes.c_size_t), ("saved", ctypes.c_void_p),
+        ("saved_bytes", ctypes.c_size_t), ("dout", _Strides), ("dq", _Strides), ("dk", _Strides), ("dv", _Strides)]
+
+
+class _Param(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int),
+                ("shape", ctypes.c_int64 * 4), ("offset", ctypes.c_size_t), ("random", ctypes.c_int)]
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p), ("version", ctypes.c_char_p), ("dtype", ctypes.c_int),
+        ("head_dim", ctypes.c_int64), ("value_dim", ctypes.c_int64),
+        ("params", ctypes.c_int), ("param", ctypes.POINTER(_Param)), ("params_bytes", ctypes.c_size_t),
+        ("params_size", ctypes.CFUNCTYPE(ctypes.c_size_t)),
+        ("params_init", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)),
+        ("workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("forward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 6)),
+        ("saved", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("backward_workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("backward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 11))]
+
+
+# ---- arrays of others, where they are
+
+
+class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64)]
+
+
+class _VersionedTensor(ctypes.Structure):  # DLManagedTensorVersioned
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def _is(value: Any, module: str, kind: str) -> bool:
+    """Whether a value is of a class of a library that may not be there."""
+    made = getattr(sys.modules.get(module), kind, None)  # there is none while another thread imports the module
+    return made is not None and isinstance(value, made)
+
+
+class _Array:
+    """An array's address, dtype, shape and strides in elements; `keep` keeps it there."""
+
+    dtype: str
+    address: int
+    shape: list[int]
+    strides: list[int]
+    keep: Any
+
+    def __init__(self, name: str, value: Any, writable: bool = False, kernel: str = "a kernel") -> None:
+        self.name = name
+        strides: list[int] | None
+        if writable and (_is(value, "jax", "Array") or _is(value, "tensorflow", "Tensor")):
+            raise ValueError(f"{name} is an immutable array ({type(value).__name__}); "
+                             f"without {name}= the result is a new one")
+        if hasattr(value, "__array_interface__"):
+            strides = self._from_interface(name, value, writable)
+        elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+            strides = self._from_dlpack(name, value, writable, kernel)
+        elif _is(value, "jax", "Array"):
+            raise TypeError(f"{name} is traced by JAX (jit, grad, vmap) and has no elements; "
+                            f"call {kernel} outside of it, or by jax.pure_callback on NumPy arrays")
+        else:
+            raise TypeError(f"{name} is a {type(value).__name__}; expected a NumPy array, or a tensor with __dlpack__")
+        if strides is None:
+            strides = [1] * len(self.shape)
+            for axis in range(len(self.shape) - 2, -1, -1):
+                strides[axis] = strides[axis + 1] * max(self.shape[axis + 1], 1)
+        self.strides = strides
+        if self.dtype in _BYTES and 0 not in self.shape and self.address % _BYTES[self.dtype]:
+            raise ValueError(f"{name} is not aligned to its elements")
+
+    def _from_interface(self, name: str, value: Any, writable: bool) -> list[int] | None:
+        interface = value.__array_interface__
+        if _is(value, "numpy.ma", "MaskedArray") or interface.get("mask") is not None:
+            raise TypeError(f"{name} is a masked array, and its mask would be lost; pass {name}.filled(…)")
+        typestr = interface["typestr"]
+        kinds = {"f": "float", "i": "int", "u": "uint", "b": "bool", "c": "complex"}
+        self.dtype = kinds.get(typestr[1], typestr) + (str(8 * int(typestr[2:])) if typestr[1] in "fiuc" else "")
+        if typestr[1:] == "V2" and str(getattr(value, "dtype", "")) == "bfloat16":
+            self.dtype = "bfloat16"
+        if typestr[0] == (">" if sys.byteorder == "little" else "<") and int(typestr[2:]) > 1:
+            self.dtype += " of the other byte order"
+        if interface.get("data") is None:
+            raise TypeError(f"{name} does not say where its elements are")
+        self.address, read_only = interface["data"]
+        if writable and read_only:
+            raise ValueError(f"{name} is read-only")
+        self.shape, self.keep = list(interface["shape"]), value
+        strides = interface.get("strides")
+        if strides is None:
+            return None
+        size = int(typestr[2:])
+        if any(stride % size for stride in strides):
+            raise ValueError(f"{name}: its strides {list(strides)} are no multiples of {size} bytes")
+        return [stride // size for stride in strides]
+
+    def _from_dlpack(self, name: str, value: Any, writable: bool, kernel: str) -> list[int] | None:
+        device = tuple(int(number) for number in value.__dlpack_device__())
+        if device[0] not in (1, 3):  # kDLCPU, kDLCUDAHost
+            raise ValueError(f"{name} is on another device ({getattr(value, 'device', device)}); "
+                             f"{kernel} runs on the CPU")
+        try:
+            try:
+                self.keep = value.__dlpack__(max_version=(1, 0))  # the capsule frees what it holds unless it is renamed
+            except TypeError:  # DLPack before 1.0
+                self.keep = value.__dlpack__()
+        except (BufferError, RuntimeError) as error:
+            raise ValueError(f"{name}: {error}") from error
+        kind = _capsule_name(self.keep)
+        address = _capsule_pointer(self.keep, kind)
+        if kind == b"dltensor_versioned":
+            versioned = _VersionedTensor.from_address(address)
+            if writable and versioned.flags & 1:
+                raise ValueError(f"{name} is read-only")
+            tensor = versioned.tensor
+        else:
+            tensor = _Tensor.from_address(address)
+        kinds = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+        self.dtype = kinds.get(tensor.code, "dtype code %d, " % tensor.code) + str(tensor.bits)
+        if tensor.lanes != 1:
+            self.dtype += "x%d" % tensor.lanes
+        self.address = (tensor.data or 0) + tensor.byte_offset
+        self.shape = [tensor.shape[axis] for axis in range(tensor.ndim)]
+        return [tensor.strides[axis] for axis in range(tensor.ndim)] if tensor.strides else None
+
+
+def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
+            sizes: dict[str, int]) -> None:
+    """Checks dtype and shape, in which words stand for sizes that are met for the first time
+    or have to be as they were."""
+    if array.dtype not in _OTHER_NAMES[dtype]:
+        raise TypeError(f"{name} is {array.dtype}; {kernel} takes {' or '.join(_OTHER_NAMES[dtype])}")
+    fits = len(array.shape) == len(shape)
+    for want, have in zip(shape, array.shape) if fits else ():
+        fits = fits and have == (sizes.get(want, have) if isinstance(want, str) else want)
+    if not fits:
+        known = ", ".join(f"{word} = {sizes[word]}" for word in shape if word in sizes)
+        wanted = ", ".join(map(str, shape))
+        raise ValueError(f"{name} has shape {array.shape}; expected [{wanted}]{' with ' + known if known else ''}")
+    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str))
+
+
+def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
+    """Strides of [batch, heads, rows, columns] as the kernel takes them."""
+    columns, rows = array.shape[3], array.shape[2]
+    if 0 in array.shape:
+        return _Strides(0, 0, columns)
+    if columns > 1 and array.strides[3] != 1:
+        raise ValueError(f"{name}: its last axis has to be contiguous, "
+                         f"but has a stride of {array.strides[3]} elements (strides {list(array.strides)})")
+    row = array.strides[2] if rows > 1 else columns
+    batch, head = (stride if extent > 1 else 0 for stride, extent in zip(array.strides, array.shape[:2]))
+    if row < columns or batch < 0 or head < 0:
+        raise ValueError(f"{name}: rows that overlap or run backwards (strides {list(array.strides)})")
+    if written and any(extent > 1 and stride == 0 for stride, extent in zip(array.strides, array.shape[:3])):
+        raise ValueError(f"{name}: elements that share memory (strides {list(array.strides)})")
+    return _Strides(batch, head, row)
+
+
+def _check_contiguous(name: str, array: _Array) -> None:
+    stride = 1
+    for extent, has in zip(reversed(array.shape), reversed(array.strides)):
+        if extent > 1 and has != stride and 0 not in array.shape:
+            raise ValueError(f"{name} has to be contiguous, but has strides {list(array.strides)}")
+        stride *= extent
+
+
+def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
+    """An array's first byte and the end of its last, how many are contiguous,
+    and the strides in bytes from one such run to others."""
+    size = _BYTES[array.dtype]
+    run, end = size, array.address + size
+    strides: list[int] = []
+    for stride, extent in sorted((stride * size, extent)
+                                 for stride, extent in zip(array.strides, array.shape) if extent > 1):
+        end += stride * (extent - 1)
+        if not strides and stride <= run:
+            run += stride * (extent - 1)
+        else:
+            strides.append(stride)
+    return array.address, end, run, strides
+
+
+def _overlap(one: _Array, two: _Array) -> bool:
+    """Whether two arrays share memory.
+    Slices of one array are told apart where the same distances lead from run to run in both."""
+    if 0 in one.shape or 0 in two.shape:
+        return False
+    begin, end, run, strides = _extent(one)
+    other_begin, other_end, other_run, other_strides = _extent(two)
+    if end <= other_begin or other_end <= begin:
+        return False
+    period = 0  # every run of either begins a multiple of it after the first one
+    for stride in strides + other_strides:
+        period = math.gcd(period, stride)
+    offset = (other_begin - begin) % period if period else 0
+    return not run <= offset <= period - other_run
+
+
+def _empty(like: Any, array: _Array, shape: Sequence[int]) -> Any:
+    """A new array that becomes the result where `like` is q."""
+    if _is(like, "torch", "Tensor"):
+        return sys.modules["torch"].empty(shape, dtype=like.dtype, device="cpu")
+    import numpy
+
+    dtype = getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype
+    if str(dtype) == "bfloat16":
+        try:
+            from ml_dtypes import bfloat16 as dtype  # NumPy has none of its own; JAX brings this one
+        except ImportError:
+            raise TypeError("NumPy has no bfloat16 to make the result with; install ml_dtypes, or pass out=") from None
+    return numpy.empty(shape, dtype)
+
+
+def _result(q: Any, made: Any) -> Any:
+    """What _empty made, as an array of q's library."""
+    if _is(q, "torch", "Tensor") or hasattr(q, "__array_interface__") or not hasattr(q, "__array_namespace__"):
+        return made
+    namespace = q.__array_namespace__()
+    # DLPack takes no bfloat16 from NumPy
+    return namespace.asarray(made) if str(made.dtype) == "bfloat16" else namespace.from_dlpack(made)
+
+
+def _aligned(memory: Any) -> int:
+    address = ctypes.addressof(memory)
+    return address + -address % 64
+
+
+_local = threading.local()  # each thread's workspace, and what it has called before
+# The process that has called a kernel on several threads;
+# the modules of all kernels share it, as they share OpenMP's threads.
+_threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))  # type: ignore
+
+
+def _workspace(size: int) -> int:
+    """Memory of this thread, which is kept for its next calls."""
+    memory = getattr(_local, "workspace", None)
+    if memory is None or len(memory) < size + 64:
+        memory = _local.workspace = (ctypes.c_char * (size + 64))()
+        _local.address = _aligned(memory)
+    return int(_local.address)
+
+
+_Written = collections.namedtuple("_Written", "array given like made")
+Parameter = collections.namedtuple("Parameter", "name dtype shape from_seed")
+
+
+def _word(name: str) -> str:
+    """A parameter's name as a keyword."""
+    return name.replace(".", "_")
+
+
+class Binding:
+    """A compiled kernel and what it takes."""
+
+    def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
+                 parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "") -> None:
+        """name, version, dtype and sizes as in struct attn_kernel; parameters: name, dtype, shape, whether a seed can
+        make it; remedy: what to do where a library has another kernel."""
+        self.name, self.version, self.dtype = name, version, dtype
+        self.head_dim, self.value_dim, self.remedy = head_dim, value_dim, remedy
+        self.parameters = tuple(Parameter(*p) for p in parameters)
+        self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype != "i32")
+        self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
+            "Gradients", ["dq", "dk", "dv"] + ["d" + _word(p.name) for p in self.learned])
+        self.library: Any = None
+        self._lock = threading.Lock()
+        self._seeded: dict[int, tuple[Any, Any]] = {}  # what the last few seeds made: the parameters, and their memory
+
+    def load(self, path: str) -> None:
+        """Loads the compiled kernel."""
+        library = ctypes.CDLL(os.path.abspath(path))
+        try:
+            kernel = _Kernel.in_dll(library, self.name + "_kernel")
+        except ValueError:
+            raise OSError(f"{path} has no kernel {self.name}") from None
+        offsets = {kernel.param[k].name.decode(): kernel.param[k].offset for k in range(kernel.params)}
+        found = kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets)
+        if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters)):
+            raise OSError(f"{path} was compiled from other C than was expected{self.remedy}")
+        with self._lock:
+            self._seeded.clear()
+            self.kernel, self.offsets = kernel, offsets
+            # an attribute of a structure is made anew each time
+            self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
+            # LLVM's OpenMP has both names
+            self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
+            self.library = library
+
+    # ---- what calls have in common
+
+    def check(self, error: int) -> None:
+        if error:
+            kind, says = _ERRORS.get(error, (RuntimeError, "error %d" % error))
+            raise kind(f"{self.name}: {says}")
+
+    def check_fork(self, threads: int) -> None:
+        """GNU's OpenMP hangs in the child of a process in which it has had several threads."""
+        if not self.gnu or (threads or self.library.omp_get_max_threads()) < 2:
+            return
+        if _threaded.process not in (None, os.getpid()):
+            raise RuntimeError(
+                f"{self.name}: this process was forked from one that had called a kernel on several threads, "
+                "and would hang on several; "
+                "pass threads=1, or start processes by the method 'spawn' of multiprocessing")
+        _threaded.process = os.getpid()
+
+    def from_seed(self, seed: int) -> tuple[Any, Any]:
+        """struct NAME_params with what a seed makes, and the memory that it points to."""
+        with self._lock:
+            made = self._seeded.get(seed)
+            if made is None:
+                kernel = self.kernel
+                made = (ctypes.c_char * kernel.params_bytes)(), (ctypes.c_char * (kernel.params_size() + 64))()
+                self.check(kernel.params_init(ctypes.addressof(made[0]), seed, _aligned(made[1])))
+                while len(self._seeded) > 3:
+                    del self._seeded[next(iter(self._seeded))]
+                self._seeded[seed] = made
+        return made
+
+    # ---- calls
+
+    def forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None = None, out: Any = None,
+                threads: int = 0, saved: Saved | None = None) -> Any:
+        if saved is not None and not isinstance(saved, Saved):
+            raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
+        again = None
+        if out is None and saved is None and all(value is None for value in given.values()):
+            again = _Again.key_of(self, q, k, v, seed, threads)
+            known = _Again.known(again)
+            if known is not None and known.library is self.library:
+                return known.call(q, k, v)
+        call = _Call(self, threads, seed)
+        arrays = call.inputs(q, k, v)
+        target = call.writes("out", out, q, arrays[0], ("B", "H", "n_q", self.value_dim))
+        call.take_parameters(given)
+        if saved is not None:
+            saved._take(call)
+        made = call.run(self.forward_function, self.workspace_function, *(array.address for array in arrays),
+                        target.address)["out"]
+        if again is not None and 0 not in target.shape:
+            _Again.remember(again, call, target)
+        return made
+
+    def _wanted(self, wanted: Any, given: Mapping[str, Any]) -> Sequence[str]:
+        """Which gradients are computed: those that are wanted, all where that is left open."""
+        names: tuple[str, ...] = self.Gradients._fields
+        if wanted is None:
+            return names
+        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        for name in wanted:
+            if name not in names:
+                raise ValueError(f"there is no gradient {name!r}; there are {', '.join(names)}")
+        for name, value in given.items():
+            if value is not None and name not in wanted:
+                raise ValueError(f"{name}= is given, but wanted has no {name}")
+        return wanted  # type: ignore[no-any-return]
+
+    def backward(self, q: Any, k: Any, v: Any, out: Any, dout: Any, given: Mapping[str, Any], seed: int | None = None,
+                 saved: Saved | None = None, wanted: Any = None, gradients: Mapping[str, Any] | None = None,
+                 threads: int = 0) -> Any:
+        if saved is not None and not isinstance(saved, Saved):
+            raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
+        gradients = gradients or {}
+        call = _Call(self, threads, seed)
+        wanted = self._wanted(wanted, gradients)
+        arrays = call.inputs(q, k, v)
+        arrays += [call.reads(name, value, ("B", "H", "n_q", self.value_dim))
+                   for name, value in (("out", out), ("dout", dout))]
+        call.take_parameters(given)
+        targets, parameters = [], (ctypes.c_void_p * (len(self.learned) + 1))()
+        shape: tuple[int | str, ...]
+        for name, like, like_array, shape in (("dq", q, arrays[0], ("B", "H", "n_q", self.head_dim)),
+                                              ("dk", k, arrays[1], ("B", "G", "n_k", self.head_dim)),
+                                              ("dv", v, arrays[2], ("B", "G", "n_k", self.value_dim))):
+            made = call.writes(name, gradients.get(name), like, like_array, shape) if name in wanted else None
+            targets.append(made and made.address)
+        for number, p in enumerate(self.learned):
+            word = _word(p.name)
+            if "d" + word in wanted:
+                like = next(array for array in call.read if array.name == word)
+                parameters[number] = call.writes("d" + word, gradients.get("d" + word), given[p.name], like, p.shape,
+                                                 p.dtype).address
+        if saved is not None:
+            saved._give(call)
+        results = call.run(self.kernel.backward, self.kernel.backward_workspace, *(array.address for array in arrays),
+                           *targets, ctypes.addressof(parameters) if self.learned else None)
+        return self.Gradients(*map(results.get, self.Gradients._fields))
+
+
+class _Call:
+    """A call in the making: the sizes and strides of its arrays, what it reads, and where it writes."""
+
+    def __init__(self, binding: Binding, threads: int, seed: int | None) -> None:
+        for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
+            if value is not None and not 0 <= operator.index(value) <= most:
+                raise ValueError(f"{word} is {value}; expected 0 to {most}")
+        self.binding, self.seed, self.problem = binding, seed, _Problem(threads=threads)
+        self.sizes: dict[str, int] = {}
+        self.params: int | None = None
+        self.read: list[_Array] = []
+        self.written: list[Any] = []
+        self.keep: list[Any] = []
+
+    def reads(self, name: str, value: Any, shape: Sequence[int | str]) -> _Array:
+        """An array of [batch, heads, rows, columns] that is read."""
+        array = _Array(name, value, kernel=self.binding.name)
+        _expect(self.binding.name, name, array, self.binding.dtype, shape, self.sizes)
+        setattr(self.problem, name, _strides(name, array))
+        self.read.append(array)
+        return array
+
+    def inputs(self, q: Any, k: Any, v: Any) -> list[_Array]:
+        """Reads q, k and v, which say how large everything is."""
+        D, E = self.binding.head_dim, self.binding.value_dim
+        arrays = [self.reads("q", q, ("B", "H", "n_q", D)), self.reads("k", k, ("B", "G", "n_k", D)),
+                  self.reads("v", v, ("B", "G", "n_k", E))]
+        sizes = self.sizes
+        if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
+            raise ValueError(
+                f"q has {sizes['H']} heads and k {sizes['G']}: the first has to be a multiple of the second")
+        for field, word in zip(("batch", "heads", "kv_heads", "n_q", "n_k"), ("B", "H", "G", "n_q", "n_k")):
+            setattr(self.problem, field, sizes[word])
+        return arrays
+
+    def take_parameters(self, given: Mapping[str, Any]) -> None:
+        """Fills in the kernel's struct of parameters."""
+        binding = self.binding
+        if not binding.parameters:
+            return
+        params = (ctypes.c_char * binding.kernel.params_bytes)()
+        self.keep.append(params)
+        self.params = ctypes.addressof(params)
+        wanted = [p for p in binding.parameters if p.from_seed and given[p.name] is None]
+        if wanted and self.seed is None:
+            shapes = ", ".join(f"{_word(p.name)} {list(p.shape)}" for p in wanted)
+            raise ValueError(f"{binding.name} needs seed=, or the parameters {shapes}")
+        if wanted:
+            made = binding.from_seed(operator.index(self.seed))  # type: ignore[arg-type]
+            ctypes.memmove(params, made[0], binding.kernel.params_bytes)
+            self.keep.append(made)
+        for p in binding.parameters:
+            word, value = _word(p.name), given[p.name]
+            if value is None:
+                if not p.from_seed:
+                    raise ValueError(f"{binding.name} needs the parameter {word}, "
+                                     f"{_OTHER_NAMES[p.dtype][0]} [{', '.join(map(str, p.shape))}]")
+                continue
+            array = _Array(word, value, kernel=binding.name)
+            _expect(binding.name, word, array, p.dtype, p.shape, self.sizes)
+            _check_contiguous(word, array)
+            ctypes.c_void_p.from_buffer(params, binding.offsets[p.name]).value = array.address
+            self.read.append(array)
+
+    def writes(self, name: str, value: Any, like: Any, like_array: _Array, shape: Sequence[int | str],
+               dtype: str | None = None) -> _Array:
+        """An array that is written: the caller's, or a new one like another; a parameter's has no strides."""
+        extents = [self.sizes[extent] if isinstance(extent, str) else extent for extent in shape]
+        made = _empty(like, like_array, extents) if value is None else value
+        array = _Array(name, made, writable=True, kernel=self.binding.name)
+        _expect(self.binding.name, name, array, dtype or self.binding.dtype, shape, self.sizes)
+        if hasattr(self.problem, name):
+            setattr(self.problem, name, _strides(name, array, written=True))
+        else:
+            _check_contiguous(name, array)
+        self.written.append(_Written(array, value is not None, like, made))
+        return array
+
+    def run(self, function: Callable[..., int], workspace: Callable[..., int], *arguments: Any) -> dict[str, Any]:
+        """Calls the kernel, unless there is nothing to write. Returns what it wrote, by name."""
+        for number, written in enumerate(self.written):
+            array = written.array
+            others = [(other, "read") for other in self.read]
+            others += [(other.array, "written") for other in self.written[:number]]
+            for other, what in others if written.given else ():
+                if _overlap(array, other):
+                    raise ValueError(
+                        f"{array.name} shares memory with {other.name}, which is {what} while {array.name} is written")
+        if any(0 not in written.array.shape for written in self.written):
+            self.binding.check_fork(self.problem.threads)
+            self.problem.workspace_bytes = workspace(ctypes.byref(self.problem))
+            room = _workspace(self.problem.workspace_bytes)
+            self.binding.check(function(ctypes.byref(self.problem), self.params, *arguments, room))
+        return {written.array.name: written.made if written.given else _result(written.like, written.made)
+                for written in self.written}
+
+
+class _Again:
+    """A call of forward() with NumPy arrays, for others like it: the same shapes, strides, dtypes, seed and threads.
+    All that was checked then holds for them; a thread has its own, because it fills in the problem."""
+
+    @staticmethod
+    def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> Any:
+        numpy = sys.modules.get("numpy")
+        kind = getattr(numpy, "ndarray", None)
+        if kind is None or type(q) is not kind or type(k) is not kind or type(v) is not kind:
+            return None
+        return (binding, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides, q.dtype, k.dtype, v.dtype, seed,
+                threads)
+
+    @staticmethod
+    def known(key: Any) -> _Again | None:
+        calls = getattr(_local, "calls", None)
+        if calls is None:
+            calls = _local.calls = {}
+        return calls.get(key)
+
+    @staticmethod
+    def remember(key: Any, call: _Call, target: _Array) -> None:
+        while len(_local.calls) > 63:
+            del _local.calls[next(iter(_local.calls))]
+        _local.calls[key] = _Again(call, target)
+
+    def __init__(self, call: _Call, target: _Array) -> None:
+        self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
+        self.problem_address = ctypes.byref(self.problem)
+        self.bytes, self.threads = self.problem.workspace_bytes, self.problem.threads
+        self.forward, self.library = self.binding.forward_function, self.binding.library
+        self.shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
+
+    def call(self, q: Any, k: Any, v: Any) -> Any:
+        import numpy
+
+        out = numpy.empty(self.shape, q.dtype)
+        addresses = [array.__array_interface__["data"][0] for array in (q, k, v, out)]
+        for name, address in zip("qkv", addresses):
+            if address & self.unaligned:
+                raise ValueError(f"{name} is not aligned to its elements")
+        if self.binding.gnu:
+            self.binding.check_fork(self.threads)
+        error = self.forward(self.problem_address, self.params, *addresses, _workspace(self.bytes))
+        if error:
+            self.binding.check(error)
+        return out
+
+
+class Saved:
+    """What forward() leaves to backward(), a few numbers for each row. It serves one call after the other."""
+
+    def __init__(self) -> None:
+        self._memory: Any = None
+        self._sizes: dict[str, int] | None = None
+
+    def _take(self, call: _Call) -> None:
+        """Room for what a call of forward leaves."""
+        if not call.binding.kernel.saved:
+            raise ValueError(f"{call.binding.name} has no gradients, and saves nothing for them")
+        bytes_ = call.binding.kernel.saved(ctypes.byref(call.problem))
+        if self._memory is None or len(self._memory) < bytes_ + 64:
+            self._memory = (ctypes.c_char * (bytes_ + 64))()
+        self._sizes = dict(call.sizes)
+        call.problem.saved, call.problem.saved_bytes = _aligned(self._memory), bytes_
+
+    def _give(self, call: _Call) -> None:
+        """The same for backward, of arrays that are as large."""
+        if self._sizes is None:
+            raise ValueError("saved is empty; pass it to forward() first")
+        for word, size in call.sizes.items():
+            if self._sizes.get(word, size) != size:
+                raise ValueError(f"saved is of a call of forward() with {word} = {self._sizes[word]}, not {size}")
+        self._take(call)
