@@ -108,7 +108,9 @@ class _Array:
         if writable and (_is(value, "jax", "Array") or _is(value, "tensorflow", "Tensor")):
             raise ValueError(f"{name} is an immutable array ({type(value).__name__}); "
                              f"without {name}= the result is a new one")
-        if hasattr(value, "__array_interface__"):
+        if _is(value, "torch", "Tensor"):
+            strides = self._from_torch(name, value, kernel)
+        elif hasattr(value, "__array_interface__"):
             strides = self._from_interface(name, value, writable)
         elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
             strides = self._from_dlpack(name, value, writable, kernel)
@@ -149,6 +151,20 @@ class _Array:
         if any(stride % size for stride in strides):
             raise ValueError(f"{name}: its strides {list(strides)} are no multiples of {size} bytes")
         return [stride // size for stride in strides]
+
+    def _from_torch(self, name: str, value: Any, kernel: str) -> list[int]:
+        """The same as by DLPack, in less time."""
+        if value.device.type != "cpu":
+            raise ValueError(f"{name} is on another device ({value.device}); {kernel} runs on the CPU")
+        if value.requires_grad:
+            raise ValueError(f"{name} requires gradients, which would be lost; pass {name}.detach()")
+        if value.layout is not sys.modules["torch"].strided:
+            raise ValueError(f"{name} is {value.layout}; {kernel} takes strided tensors")
+        self.dtype, self.keep = str(value.dtype).removeprefix("torch."), value
+        if value.is_conj() or value.is_neg():
+            raise ValueError(f"{name} is a conjugate or negative view; pass {name}.resolve_conj().resolve_neg()")
+        self.address, self.shape = value.data_ptr(), list(value.shape)
+        return list(value.stride())
 
     def _from_dlpack(self, name: str, value: Any, writable: bool, kernel: str) -> list[int] | None:
         device = tuple(int(number) for number in value.__dlpack_device__())
@@ -282,19 +298,32 @@ def _aligned(memory: Any) -> int:
     return address + -address % 64
 
 
-_local = threading.local()  # each thread's workspace, and what it has called before
+_local = threading.local()  # each thread's memory, and what it has called before
 # The process that has called a kernel on several threads;
 # the modules of all kernels share it, as they share OpenMP's threads.
 _threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))  # type: ignore
 
 
-def _workspace(size: int) -> int:
-    """Memory of this thread, which is kept for its next calls."""
-    memory = getattr(_local, "workspace", None)
-    if memory is None or len(memory) < size + 64:
-        memory = _local.workspace = (ctypes.c_char * (size + 64))()
-        _local.address = _aligned(memory)
-    return int(_local.address)
+class _Room:
+    """Memory of a thread, which is kept for its next calls."""
+
+    def __init__(self) -> None:
+        self.size, self.address = -1, 0
+        self.memory: Any = None
+
+    def of(self, size: int) -> int:
+        """Its address, once it is as large."""
+        if self.size < size:
+            self.memory, self.size = (ctypes.c_char * (size + 64))(), size
+            self.address = _aligned(self.memory)
+        return self.address
+
+
+def _room() -> _Room:
+    room = getattr(_local, "room", None)
+    if room is None:
+        room = _local.room = _Room()
+    return room
 
 
 _Written = collections.namedtuple("_Written", "array given like made")
@@ -382,10 +411,17 @@ class Binding:
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
         again = None
         if out is None and saved is None and all(value is None for value in given.values()):
-            again = _Again.key_of(self, q, k, v, seed, threads)
-            known = _Again.known(again)
-            if known is not None and known.library is self.library:
-                return known.call(q, k, v)
+            kind = type(q)
+            if type(k) is kind and type(v) is kind:
+                if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+                    again = (self, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides, q.dtype, k.dtype,
+                             v.dtype, seed, threads)
+                elif kind.__module__ == "torch" and kind.__name__ == "Tensor" and _plain(q) and _plain(k) and _plain(v):
+                    again = (self, q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype,
+                             v.dtype, seed, threads)
+                known = _Again.calls().get(again)
+                if known is not None and known.library is self.library:
+                    return known.call(q, k, v)
         call = _Call(self, threads, seed)
         arrays = call.inputs(q, k, v)
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n_q", self.value_dim))
@@ -395,7 +431,10 @@ class Binding:
         made = call.run(self.forward_function, self.workspace_function, *(array.address for array in arrays),
                         target.address)["out"]
         if again is not None and 0 not in target.shape:
-            _Again.remember(again, call, target)
+            calls = _Again.calls()
+            while len(calls) > 63:
+                del calls[next(iter(calls))]
+            calls[again] = _Again(call, target, type(q))
         return made
 
     def _wanted(self, wanted: Any, given: Mapping[str, Any]) -> Sequence[str]:
@@ -535,59 +574,77 @@ class _Call:
         if any(0 not in written.array.shape for written in self.written):
             self.binding.check_fork(self.problem.threads)
             self.problem.workspace_bytes = workspace(ctypes.byref(self.problem))
-            room = _workspace(self.problem.workspace_bytes)
+            room = _room().of(self.problem.workspace_bytes)
             self.binding.check(function(ctypes.byref(self.problem), self.params, *arguments, room))
         return {written.array.name: written.made if written.given else _result(written.like, written.made)
                 for written in self.written}
 
 
+def _plain(tensor: Any) -> bool:
+    """Whether shape, strides and dtype tell all of it."""
+    return bool(tensor.is_cpu and not tensor.requires_grad and tensor.layout is sys.modules["torch"].strided
+                and not tensor.is_neg())
+
+
 class _Again:
-    """A call of forward() with NumPy arrays, for others like it: the same shapes, strides, dtypes, seed and threads.
-    All that was checked then holds for them; a thread has its own, because it fills in the problem."""
+    """A call of forward() with NumPy arrays or tensors, for others like it: the same shapes, strides, dtypes, seed and
+    threads. All that was checked then holds for them; a thread has its own, because a kernel reads the problem."""
 
     @staticmethod
-    def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> Any:
-        numpy = sys.modules.get("numpy")
-        kind = getattr(numpy, "ndarray", None)
-        if kind is None or type(q) is not kind or type(k) is not kind or type(v) is not kind:
-            return None
-        return (binding, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides, q.dtype, k.dtype, v.dtype, seed,
-                threads)
+    def calls() -> dict[Any, _Again]:
+        """What this thread has called."""
+        made = getattr(_local, "calls", None)
+        if made is None:
+            made = _local.calls = {}
+        return made
 
-    @staticmethod
-    def known(key: Any) -> _Again | None:
-        calls = getattr(_local, "calls", None)
-        if calls is None:
-            calls = _local.calls = {}
-        return calls.get(key)
-
-    @staticmethod
-    def remember(key: Any, call: _Call, target: _Array) -> None:
-        while len(_local.calls) > 63:
-            del _local.calls[next(iter(_local.calls))]
-        _local.calls[key] = _Again(call, target)
-
-    def __init__(self, call: _Call, target: _Array) -> None:
+    def __init__(self, call: _Call, target: _Array, kind: type) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
         self.problem_address = ctypes.byref(self.problem)
         self.bytes, self.threads = self.problem.workspace_bytes, self.problem.threads
-        self.forward, self.library = self.binding.forward_function, self.binding.library
-        self.shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
+        self.forward, self.library, self.room = self.binding.forward_function, self.binding.library, _room()
+        shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
+        self.empty: Callable[[Any], Any]
+        self.address: Callable[[Any], int]
+        if kind.__module__ == "numpy":
+            numpy = sys.modules["numpy"]
+            self.empty, self.address = lambda q: numpy.empty(shape, q.dtype), _address_in(numpy)
+        else:
+            self.empty, self.address = lambda q: q.new_empty(shape), kind.data_ptr  # type: ignore[attr-defined]
 
     def call(self, q: Any, k: Any, v: Any) -> Any:
-        import numpy
-
-        out = numpy.empty(self.shape, q.dtype)
-        addresses = [array.__array_interface__["data"][0] for array in (q, k, v, out)]
-        for name, address in zip("qkv", addresses):
-            if address & self.unaligned:
-                raise ValueError(f"{name} is not aligned to its elements")
+        address, out = self.address, self.empty(q)
+        at_q, at_k, at_v = address(q), address(k), address(v)
+        if (at_q | at_k | at_v) & self.unaligned:
+            raise ValueError(f"{self.binding.name}: q, k or v is not aligned to its elements")
         if self.binding.gnu:
             self.binding.check_fork(self.threads)
-        error = self.forward(self.problem_address, self.params, *addresses, _workspace(self.bytes))
+        error = self.forward(self.problem_address, self.params, at_q, at_k, at_v, address(out),
+                             self.room.of(self.bytes))
         if error:
             self.binding.check(error)
         return out
+
+
+def _address_from_interface(array: Any) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _address_from_object(array: Any) -> int:
+    """From where PyArrayObject_fields of ndarraytypes.h has it: right after what every object of CPython begins with."""
+    return _pointer_at(id(array) + object.__basicsize__).value or 0
+
+
+_pointer_at = ctypes.c_void_p.from_address
+
+
+def _address_in(numpy: Any) -> Callable[[Any], int]:
+    """The faster of the two, where it is right. The other takes microseconds, and a call needs four addresses."""
+    if sys.implementation.name == "cpython":
+        array = numpy.empty(3)
+        if _address_from_object(array[1:]) == _address_from_interface(array) + 8:
+            return _address_from_object
+    return _address_from_interface
 
 
 class Saved:

@@ -1,0 +1,27 @@
+"""Fast attention on CPUs, for any variant, from ten lines of YAML.
+
+    import attnc
+    attend = attnc.kernel("polysketch.yaml", set={"block": 128})
+    out = attend(q, k, v, seed=1)                                    # NumPy, PyTorch, JAX; gradients where they are asked for
+    out = attnc.attention(q, k, v, weight="(1 + s) * (1 + s)", mask="j <= i && i - j < 256")
+
+attnc.torch and attnc.jax are there where PyTorch and JAX are installed. Compiling needs a C compiler (clang or gcc);
+$ATTNC_CC names one.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ._call import Saved
+from ._compiler import CompilerError, SpecError
+from ._kernel import Kernel, Parameter, attention, compile_all, kernel
+
+__version__ = "0.1.0"
+__all__ = ["CompilerError", "Kernel", "Parameter", "Saved", "SpecError", "attention", "compile_all", "kernel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("torch", "jax"):
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,158 @@
+"""The compiler: where it is, what it is given, and what it says."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.resources
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from typing import Any, Mapping, Sequence, Union
+
+Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+SAYS_SO_AFTER = 1.0  # seconds of compiling
+
+
+class SpecError(ValueError):
+    """A spec that is wrong; the message is the compiler's, with file, line and column."""
+
+
+class CompilerError(RuntimeError):
+    """The machine failed the compiler: no C compiler, a full disk, a cache that others can write to."""
+
+
+@functools.lru_cache(maxsize=None)
+def program() -> str:
+    """The path of attnc: that in $ATTNC, else the one of this package."""
+    named = os.environ.get("ATTNC")
+    if named:
+        return named
+    with importlib.resources.as_file(importlib.resources.files(__package__) / "_bin" / "attnc") as path:
+        if not path.exists():
+            raise CompilerError(f"{path} is not there; install attnc anew, or name its program in $ATTNC")
+        return str(path)
+
+
+def main() -> None:
+    """The command line, as the script that is installed."""
+    os.execv(program(), [program(), *sys.argv[1:]])
+
+
+def _scalar(value: Any) -> Any:
+    item = getattr(value, "item", None)  # NumPy's scalars
+    if item is None:
+        raise TypeError(f"a spec holds no {type(value).__name__}: {value!r}")
+    return item()
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML on one line."""
+    return json.dumps(value, default=_scalar, ensure_ascii=False, allow_nan=False)
+
+
+def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """key=value, as --set takes it."""
+    made = []
+    for key, value in (set_ or {}).items():
+        if not isinstance(key, str):
+            raise TypeError(f"set= has the key {key!r}; expected a path of the spec, like 'mask.window.left'")
+        made.append(f"{key}={value if isinstance(value, str) else _flow(value)}")
+    return tuple(made)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A spec as the compiler gets it: a name of its own, or a text with the name of its file."""
+
+    operand: str  # what the user named; of a dictionary, a file's name
+    text: str | None  # None: a spec that comes with attnc
+    settings: tuple[str, ...] = ()
+    folder: str | None = dataclasses.field(default=None, compare=False)  # of a file that is still there
+
+    @staticmethod
+    def of(spec: Spec, set_: Mapping[str, Any] | None = None) -> Source:
+        settings = settings_of(set_)
+        if isinstance(spec, Mapping):
+            for key in spec:
+                if not isinstance(key, str):
+                    raise TypeError(f"the spec has the key {key!r}; expected a word")
+            named = spec if "name" in spec else {"name": "attention", **spec}
+            return Source("spec.yaml", "".join(f"{key}: {_flow(value)}\n" for key, value in named.items()), settings)
+        if not isinstance(spec, (str, os.PathLike)):
+            raise TypeError(f"the spec is a {type(spec).__name__}; expected a file, the name of a spec that comes with "
+                            "attnc, or a dictionary")
+        path = os.fspath(spec)
+        # as the command line has it: a name without a dot and a slash that is no file
+        if isinstance(spec, str) and not re.search("[./]", path) and not os.path.isfile(path):
+            return Source(path, None, settings)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                text = file.read()
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, path) from None
+        return Source(os.path.basename(path), text, settings, os.path.dirname(path))
+
+    def with_settings(self, *more: str) -> Source:
+        return dataclasses.replace(self, settings=self.settings + more)
+
+    def run(self, *words: str) -> str:
+        """Runs attnc on it and returns what it prints.
+
+        Raises SpecError where the spec is wrong, CompilerError where the machine failed."""
+        sets = [word for setting in self.settings for word in ("--set", setting)]
+        if self.text is None:
+            return _run([*words, *sets, "--", self.operand])
+        if self.folder is not None:
+            path = os.path.join(self.folder, self.operand)
+            try:
+                with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                    there = file.read() == self.text
+            except OSError:
+                there = False
+            if there:
+                return _run([*words, *sets, "--", path])
+        with tempfile.TemporaryDirectory(prefix="attnc-") as folder:
+            path = os.path.join(folder, self.operand)
+            with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                file.write(self.text)
+            return _run([*words, *sets, "--", path], folder + os.sep)
+
+    def show(self) -> str:
+        """The text of the spec."""
+        return self.text if self.text is not None else _run(["show", self.operand])
+
+    def description(self) -> dict[str, Any]:
+        """What NAME.json says, and `library`, the path of the compiled kernel: found in the cache or compiled."""
+        made: dict[str, Any] = json.loads(self.run("build", "--json"))
+        return made
+
+
+def _run(words: Sequence[str], hidden: str = "") -> str:
+    """What attnc prints. `hidden` is a folder that its messages shall not name."""
+    with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace") as process:
+        try:
+            try:
+                out, said = process.communicate(timeout=SAYS_SO_AFTER)
+            except subprocess.TimeoutExpired:
+                if words[0] == "build":
+                    print(f"attnc: compiling {os.path.basename(words[-1])} … (first time)", file=sys.stderr, flush=True)
+                out, said = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if hidden:
+        said = said.replace(hidden, "")
+    said = "".join(line for line in said.splitlines(True) if not re.fullmatch(r"compiling .* \(first time\)\n", line))
+    if process.returncode == 0:
+        if said:
+            sys.stderr.write(said)
+        return out
+    said = re.sub(r"\Aattnc: error: ", "", said).rstrip("\n")
+    if process.returncode in (1, 2):
+        raise SpecError(said)
+    raise CompilerError(said or f"attnc ended with status {process.returncode}")

@@ -1,0 +1,410 @@
+"""Kernels as Python objects."""
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import html
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zlib
+from typing import Any, Iterable, Mapping, Sequence
+
+from ._call import Binding, Saved, _is
+from ._compiler import Source, Spec
+
+_LETTERS = {"batch": "B", "heads": "H", "kv_heads": "G"}
+_FLOATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """An array that a kernel takes beside q, k and v.
+
+    name: as in the spec language, "features.wq"; keyword: as an argument, "features_wq"
+    dtype: "f32", "f64" or "i32"
+    shape: numbers, and words for what a call says: "B" batch, "H" heads of q, "G" heads of k and v, "n_q", "n_k"
+    from_seed: how a seed makes it ("normal", "orthogonal"), or None
+    initial: what it begins as where it is learned, or None: "normal" (divided by the square root of the first extent),
+        "zeros", "ones", "identity", "exponential" (1 / k!)
+    """
+
+    name: str
+    keyword: str
+    dtype: str
+    shape: tuple[int | str, ...]
+    from_seed: str | None
+    initial: str | None
+
+
+class Kernel:
+    """A compiled attention variant. Made by attnc.kernel(); immutable, safe to call from several threads, picklable."""
+
+    _source: Source
+    _info: dict[str, Any]
+    _binding: Binding
+    _lock: threading.Lock
+    _differentiable: list[tuple[Binding, dict[str, Any]]]
+    _text: str
+    _keywords: dict[str, str]
+    _none: dict[str, Any]
+    _own_seed: int | None
+    parameters: tuple[Parameter, ...]
+
+    def __init__(self, source: Source) -> None:
+        info = source.description()
+        parameters = tuple(
+            Parameter(p["name"], p["member"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
+                      p["from_seed"], p["initial"]) for p in info["parameters"])
+        self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
+                             _differentiable=[], _keywords={p.keyword: p.name for p in parameters},
+                             _none={p.name: None for p in parameters},
+                             _own_seed=None if info["seed"] is None else int(info["seed"]),
+                             _text=json.dumps([source.operand, source.text, *source.settings]))
+        self.__dict__["_binding"] = self._bind(info)
+        if info["gradients"] is not None:
+            self._differentiable.append((self._binding, info["gradients"]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a kernel does not change: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a kernel does not change: {name} cannot be deleted")
+
+    def __reduce__(self) -> Any:
+        return _of_source, (self._source,)
+
+    def __repr__(self) -> str:
+        words = [f"D = {self.head_dim}", f"E = {self.value_dim}", self.dtype,
+                 " or ".join(self._info["algorithm"]["forms"])]
+        words += [f"{p.keyword}{list(p.shape)}".replace("'", "") for p in self.parameters]
+        return f"<attnc.Kernel {self.name}: {', '.join(words)}>"
+
+    def _bind(self, info: Mapping[str, Any]) -> Binding:
+        binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"],
+                          [(p.name, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters])
+        binding.load(info["library"])
+        return binding
+
+    def _with_gradients(self) -> Binding:
+        """The same with its gradients, compiled when they are first asked for."""
+        if not self._differentiable:
+            with self._lock:
+                if not self._differentiable:
+                    info = self._source.with_settings("emit=[forward, backward]").description()
+                    self._differentiable.append((self._bind(info), info["gradients"]))
+        return self._differentiable[0][0]
+
+    def _gradient_info(self) -> dict[str, Any]:
+        """What the description says of the gradients."""
+        self._with_gradients()
+        return self._differentiable[0][1]
+
+    def _as(self, dtype: str) -> Kernel:
+        """The same of another dtype."""
+        return self if dtype == self.dtype else _of_source(self._source.with_settings("dtype=" + dtype))
+
+    # ---- what it is
+
+    @property
+    def name(self) -> str:
+        """Its name, the spec's or its file's."""
+        return str(self._info["name"])
+
+    @property
+    def dtype(self) -> str:
+        """Of q, k, v and out: "f32", "bf16", "f16" or "f64"."""
+        return str(self._info["dtype"])
+
+    @property
+    def head_dim(self) -> int:
+        """D, the size of a query and of a key."""
+        return int(self._info["head_dim"])
+
+    @property
+    def value_dim(self) -> int:
+        """E, the size of a value."""
+        return int(self._info["value_dim"])
+
+    @property
+    def description(self) -> str:
+        """What the spec says of itself."""
+        return str(self._info["description"])
+
+    @property
+    def seed(self) -> int | None:
+        """The spec's own seed of its random parameters."""
+        return self._own_seed
+
+    @property
+    def spec(self) -> str:
+        """The spec, as YAML; what `set` of attnc.kernel() overrides is in `settings`."""
+        return self._source.show()
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What `set` of attnc.kernel() overrides, as "key=value"."""
+        return self._source.settings
+
+    @property
+    def library(self) -> str:
+        """The path of the shared library, in the cache of this machine."""
+        return str(self._info["library"])
+
+    def explain(self, *options: str) -> str:
+        """The form that is taken and why; FLOPs, bytes, workspace; what the kernel's loops are.
+
+        options: of `attnc explain`, as in explain("--lengths", "1k..64k")"""
+        return self._source.run("explain", *options)
+
+    def _repr_html_(self) -> str:
+        shapes = "".join(
+            f"<tr><td>{html.escape(p.keyword)}</td><td>{html.escape(', '.join(map(str, p.shape)))}</td>"
+            f"<td>{p.dtype}</td><td>{'from a seed' if p.from_seed else 'given' if p.dtype == 'i32' else 'learned'}</td>"
+            "</tr>" for p in self.parameters)
+        table = f"<table><tr><th>parameter</th><th>shape</th><th>dtype</th><th></th></tr>{shapes}</table>"
+        return (f"<h4>{html.escape(self.name)}</h4><p>{html.escape(self.description)}</p>"
+                f"{table if shapes else ''}{self._picture()}<pre>{html.escape(self.explain())}</pre>")
+
+    def _picture(self) -> str:
+        """The graph as SVG where Graphviz is installed, else as text."""
+        dot = shutil.which("dot")
+        if dot:
+            drawn = subprocess.run([dot, "-Tsvg"], input=self._source.run("--emit", "dot", "--stdout"), text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+            if drawn.returncode == 0:
+                return drawn.stdout[drawn.stdout.index("<svg"):]
+        return f"<pre>{html.escape(self._info['graph']['text'])}</pre>"
+
+    def init(self, seed: int = 0, *, batch: int | None = None, heads: int | None = None, kv_heads: int | None = None,
+             n_q: int | None = None, n_k: int | None = None) -> dict[str, Any]:
+        """Initial values of its parameters: NumPy arrays by keyword, to be passed to a call.
+
+        seed: of the random ones, which are those of `attnc run --seed`, and of the learned ones
+        batch, heads, kv_heads, n_q, n_k: sizes, where a parameter's shape has them; kv_heads is heads unless given
+
+        Integer parameters (the document of each key) are data, and left out.
+        Raises TypeError where a size is needed that is not given."""
+        import numpy
+
+        sizes = {"B": batch, "H": heads, "G": heads if kv_heads is None else kv_heads, "n_q": n_q, "n_k": n_k}
+        words = {"B": "batch", "H": "heads", "G": "kv_heads", "n_q": "n_q", "n_k": "n_k"}
+        made: dict[str, Any] = {}
+        for p in self.parameters:
+            if p.dtype == "i32":
+                continue
+            shape = []
+            for extent in p.shape:
+                size = sizes[extent] if isinstance(extent, str) else extent
+                if size is None:
+                    raise TypeError(f"{self.name}: {p.keyword} has the shape [{', '.join(map(str, p.shape))}]; "
+                                    f"init() needs {words[str(extent)]}=")
+                shape.append(size)
+            dtype = numpy.dtype({"f32": "float32", "f64": "float64"}[p.dtype])
+            if p.from_seed is not None:
+                made[p.keyword] = self._from_seed(p, seed, shape, dtype)
+            else:
+                made[p.keyword] = _initial(p, seed, shape, dtype)
+        return made
+
+    def _from_seed(self, p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
+        import ctypes
+
+        import numpy
+
+        params, memory = self._binding.from_seed(seed)
+        address = ctypes.c_void_p.from_buffer(params, self._binding.offsets[p.name]).value
+        count = math.prod(shape)
+        kind = ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double
+        made = numpy.array((kind * count).from_address(address or 0), dtype).reshape(shape)
+        del memory  # which was there until now
+        return made
+
+    # ---- what it does
+
+    def _given(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parameters of a call by their names."""
+        if not parameters:
+            return self._none
+        given = dict(self._none)
+        for keyword, value in parameters.items():
+            name = self._keywords.get(keyword)
+            if name is None:
+                takes = ", ".join(p.keyword for p in self.parameters) or "none"
+                raise TypeError(f"{self.name} has no parameter {keyword!r}; it takes {takes}")
+            given[name] = value
+        return given
+
+    def _seed(self, seed: int | None) -> int | None:
+        if seed is None:
+            return self._own_seed
+        if not any(p.from_seed for p in self.parameters):
+            raise TypeError(f"{self.name} has no parameter that a seed makes")
+        return seed
+
+    def __call__(self, q: Any, k: Any, v: Any, *, seed: int | None = None, out: Any = None, saved: Saved | None = None,
+                 threads: int | None = None, **parameters: Any) -> Any:
+        """Attention of q over k and v.
+
+        q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]; H a multiple of G, and query head h reads head
+            h // (H // G) of k and v. NumPy arrays, PyTorch tensors or JAX arrays of `dtype`, contiguous along their
+            last axis; nothing is copied.
+        out: [B, H, n_q, E], where the result is written (NumPy, or a tensor without gradients); else it is made
+        seed: of the random parameters that are not given; the same on every machine
+        saved: a Saved() in which it leaves what backward() needs (NumPy)
+        threads: default: all; of tensors, torch.get_num_threads(). The result does not depend on it.
+        parameters: by keyword; `parameters` has their shapes
+
+        Returns an array like q, [B, H, n_q, E]. Positions count so that the last query meets the last key; a query that
+        sees no key gives 0. Gradients flow through it where PyTorch or JAX asks for them.
+
+        Raises TypeError for a wrong kind or dtype of an array or an unknown parameter, ValueError for a wrong shape,
+        device or stride, RuntimeError where the machine cannot run it."""
+        if _is(q, "torch", "Tensor"):
+            from . import torch as bridge
+
+            return bridge.call(self, q, k, v, self._seed(seed), out, threads, self._given(parameters))
+        if _is(q, "jax", "Array"):
+            from . import jax as bridge_jax
+
+            return bridge_jax.call(self, q, k, v, self._seed(seed), out, threads, self._given(parameters))
+        binding = self._binding if saved is None else self._with_gradients()
+        return binding.forward(q, k, v, self._given(parameters), self._seed(seed), out, threads or 0, saved)
+
+    def backward(self, q: Any, k: Any, v: Any, out: Any, dout: Any, *, seed: int | None = None,
+                 saved: Saved | None = None, wanted: Sequence[str] | str | None = None, threads: int | None = None,
+                 **parameters: Any) -> Any:
+        """Gradients of a call with NumPy arrays. PyTorch and JAX call this by themselves.
+
+        q, k, v, seed, parameters: as for the call; out: [B, H, n_q, E], what it returned; dout: the gradient by it
+        saved: the Saved() that the call was given; without it that is computed again, to the same bits
+        wanted: names of the gradients to compute, as in ("dq", "dv"); None: all
+        dq, dk, dv, and d and the name of a learned parameter: where they are written, else they are made
+
+        Returns a named tuple of dq, dk, dv and those by the learned parameters, None where they are not wanted. With
+        H > G dk and dv are sums over the query heads that read them."""
+        binding = self._with_gradients()
+        fields = binding.Gradients._fields
+        gradients = {name: parameters.pop(name) for name in fields if name in parameters}
+        return binding.backward(q, k, v, out, dout, self._given(parameters), self._seed(seed), saved, wanted, gradients,
+                                threads or 0)
+
+
+def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
+    """What a learned parameter begins as."""
+    import numpy
+
+    if p.initial == "zeros":
+        return numpy.zeros(shape, dtype)
+    if p.initial == "ones":
+        return numpy.ones(shape, dtype)
+    if p.initial == "identity":
+        return numpy.broadcast_to(numpy.eye(shape[-2], shape[-1], dtype=dtype), shape).copy()
+    if p.initial == "exponential":
+        return numpy.array([1 / math.factorial(n) for n in range(shape[0])], dtype)
+    draws = numpy.random.Generator(numpy.random.PCG64([seed, zlib.crc32(p.name.encode())]))
+    return (draws.standard_normal(shape) / math.sqrt(shape[0])).astype(dtype)
+
+
+# ---- kernels by their specs
+
+
+_kernels: dict[Any, Kernel] = {}
+_making: dict[Any, threading.Lock] = {}
+_lock = threading.Lock()
+_ENVIRONMENT = ("ATTNC", "ATTNC_CC", "ATTNC_CFLAGS", "CC", "XDG_CACHE_HOME", "HOME")
+
+
+def _of_source(source: Source) -> Kernel:
+    """The kernel of a spec, the same object for the same spec."""
+    key = source, tuple(map(os.environ.get, _ENVIRONMENT))
+    made = _kernels.get(key)
+    if made is not None:
+        return made
+    with _lock:
+        one = _making.setdefault(key, threading.Lock())
+    with one:  # several threads that want one kernel
+        if key not in _kernels:
+            _kernels[key] = Kernel(source)
+    return _kernels[key]
+
+
+def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
+    """The kernel of a spec, compiled once on a machine and kept in the cache ($XDG_CACHE_HOME/attnc).
+
+    spec: a file, the name of a spec that comes with attnc ("softmax_causal"), or a dictionary like the YAML
+    set: what to override in it, by path: {"block": 128, "shape.head_dim": 32}
+
+    A compilation that takes over a second says so on standard error. Processes that want one kernel at once wait for
+    the first.
+
+    Raises SpecError (a ValueError) where the spec is wrong, with the compiler's message; OSError for a file that cannot
+    be read; CompilerError (a RuntimeError) where there is no C compiler or no cache."""
+    return _of_source(Source.of(spec, set))
+
+
+def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradients: bool = False) -> list[Kernel]:
+    """Compiles kernels ahead of time, side by side.
+
+    specs: as attnc.kernel() takes them, or pairs of a spec and its `set`; gradients: compiles these as well"""
+    sources = [Source.of(*one) if isinstance(one, tuple) else Source.of(one) for one in specs]
+
+    def make(source: Source) -> Kernel:
+        made = _of_source(source)
+        if gradients:
+            made._with_gradients()
+        return made
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(make, sources))
+
+
+_attentions: dict[Any, Kernel] = {}
+
+
+def attention(q: Any, k: Any, v: Any, *, weight: str | None = None, score: str | None = None,
+              mask: str | Mapping[str, Any] | None = None, normalize: str | Mapping[str, Any] | None = None,
+              algorithm: str | None = None, **options: Any) -> Any:
+    """Attention by a formula, compiled when it is first seen.
+
+    q, k, v: as for a kernel; head sizes and dtype are theirs
+    weight: the weight of a query for a key, a C expression in s (their inner product), i, j (their positions) and h
+        (the head), like "(1 + s) * (1 + s)"
+    score: softmax, of this in place of its logit s (the inner product, divided by sqrt(D)): "s - 0.1 * (i - j)"
+    mask: which keys a query sees: a C expression like "j <= i && i - j < 256", a word of the spec language ("causal"),
+        or a dictionary like its YAML ({"window": {"left": 255}})
+    normalize: "sum" (the default), "none", or {"sum_plus": c}
+    algorithm: "auto", "quadratic" or "linear"
+    options: of the call: out, threads
+
+    Neither weight nor score: softmax. Raises what attnc.kernel() and the call raise."""
+    if weight is not None and score is not None:
+        raise TypeError("weight and score exclude each other: a weight is taken as it is, a score goes into softmax")
+    for name, array in zip("qkv", (q, k, v)):
+        shape = getattr(array, "shape", None)
+        if shape is None or len(shape) != 4:
+            raise ValueError(f"{name} has shape {None if shape is None else list(shape)}; "
+                             "expected [batch, heads, rows, columns]")
+    dtype = str(q.dtype).removeprefix("torch.")
+    if dtype not in _FLOATS:
+        raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
+    head_dim, value_dim = int(q.shape[3]), int(v.shape[3])
+    key = (weight, score, str(mask), str(normalize), algorithm, head_dim, value_dim, dtype)
+    made = _attentions.get(key)
+    if made is None:
+        spec: dict[str, Any] = {
+            "name": "attention",
+            "similarity": {"custom": {"weight": weight}} if weight is not None
+                          else {"softmax": {"modify": score}} if score is not None else "softmax",
+            "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": _FLOATS[dtype]}
+        if mask is not None:
+            spec["mask"] = mask if not isinstance(mask, str) or mask.isidentifier() else {"expr": mask}
+        if normalize is not None:
+            spec["normalize"] = normalize
+        if algorithm is not None:
+            spec["algorithm"] = algorithm
+        made = _attentions[key] = kernel(spec)
+    return made(q, k, v, **options)

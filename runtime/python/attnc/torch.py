@@ -1,0 +1,321 @@
+"""Kernels in PyTorch: the operators attnc::forward and attnc::backward, a module, and what swaps attention in models."""
+from __future__ import annotations
+
+import json
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ._call import Saved
+from ._compiler import Source, Spec
+from ._kernel import Kernel, _of_source, kernel as _kernel
+
+__all__ = ["Attention", "MultiheadAttention", "replace"]
+
+_DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
+
+# ---- kernels by a text, which an operator can take and a compiled graph can keep
+
+_named: dict[str, Kernel] = {}
+
+
+def _name_of(kernel: Kernel) -> str:
+    return kernel._text
+
+
+def _kernel_of(name: str) -> Kernel:
+    made = _named.get(name)
+    if made is None:
+        operand, text, *settings = json.loads(name)
+        made = _named[name] = _of_source(Source(operand, text, tuple(settings)))
+    return made
+
+
+class _Kept(Saved):
+    """What forward leaves for backward, in a tensor that autograd keeps."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__()
+        self.tensor = tensor.clone() if tensor.data_ptr() % 64 else tensor
+
+    def _take(self, call: Any) -> None:
+        call.problem.saved, call.problem.saved_bytes = self.tensor.data_ptr(), self.tensor.nbytes
+
+    _give = _take
+
+
+def _saved_size(kernel: Kernel, rows: Any) -> Any:
+    """Elements that forward saves of so many rows: arrays that begin at 64 bytes."""
+    info = kernel._gradient_info()
+    size = 8 if kernel.dtype == "f64" else 4
+    line = 64 // size
+    return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line)
+
+
+def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[str, Any]:
+    return {p.name: None if value is None else value.detach() for p, value in zip(kernel.parameters, parameters)}
+
+
+# ---- the operators
+
+
+@torch.library.custom_op("attnc::forward", mutates_args=())
+def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
+             saves: bool) -> Tuple[Tensor, Tensor]:
+    made = _kernel_of(kernel)
+    binding = made._with_gradients() if saves else made._binding
+    rows = q.shape[0] * q.shape[1] * q.shape[2] if saves and q.dim() == 4 else 0
+    sums = torch.float64 if made.dtype == "f64" else torch.float32
+    saved = torch.zeros(_saved_size(made, rows) if saves else 0, dtype=sums)
+    out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters), seed, None,
+                          torch.get_num_threads(), _Kept(saved) if saves else None)
+    return out, saved
+
+
+@_forward.register_fake
+def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
+      saves: bool) -> Tuple[Tensor, Tensor]:
+    made = _kernel_of(kernel)
+    _check(made, q, k, v)
+    size = _saved_size(made, q.shape[0] * q.shape[1] * q.shape[2]) if saves else 0
+    sums = torch.float64 if made.dtype == "f64" else torch.float32
+    return q.new_empty((q.shape[0], q.shape[1], q.shape[2], made.value_dim)), q.new_empty((size,), dtype=sums)
+
+
+@torch.library.custom_op("attnc::backward", mutates_args=())
+def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
+              parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
+    made = _kernel_of(kernel)
+    binding = made._with_gradients()
+    names = [name for name, is_wanted in zip(binding.Gradients._fields, wanted) if is_wanted]
+    if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
+        dout = dout.contiguous()  # as of a sum, whose gradient is one number
+    result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
+                              _given(made, parameters), seed, _Kept(saved), names, None, torch.get_num_threads())
+    return [getattr(result, name) for name in names]
+
+
+@_backward.register_fake
+def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
+      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
+    made = _kernel_of(kernel)
+    learned = [value for p, value in zip(made.parameters, parameters) if _is_learned(p)]
+    return [torch.empty(a.shape, dtype=a.dtype, device=a.device)
+            for a, is_wanted in zip([q, k, v, *learned], wanted) if is_wanted and a is not None]
+
+
+def _is_learned(p: Any) -> bool:
+    return p.from_seed is None and p.dtype != "i32"
+
+
+def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Tensor, Tensor]) -> None:
+    kernel, q, k, v, parameters, seed, saves = inputs
+    ctx.kernel, ctx.seed, ctx.saves, ctx.there = kernel, seed, saves, [p is not None for p in parameters]
+    ctx.save_for_backward(q, k, v, *output, *(p for p in parameters if p is not None))
+    ctx.mark_non_differentiable(output[1])
+
+
+def _differentiate(ctx: Any, dout: Tensor, _: Any) -> Tuple[Any, ...]:
+    q, k, v, out, saved, *rest = ctx.saved_tensors
+    made = _kernel_of(ctx.kernel)
+    if not ctx.saves:
+        raise RuntimeError(f"{made.name}: forward was asked to save nothing for its gradients")
+    parameters = [rest.pop(0) if there else None for there in ctx.there]
+    needs = ctx.needs_input_grad
+    of_parameters = needs[4] if isinstance(needs[4], (list, tuple)) else [needs[4]] * len(parameters)
+    learned = [number for number, p in enumerate(made.parameters) if _is_learned(p)]
+    wanted = [*needs[1:4], *(bool(of_parameters[number]) for number in learned)]
+    results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, ctx.seed, wanted) if any(wanted) else []
+    each = iter(results)
+    gradients = [next(each) if is_wanted else None for is_wanted in wanted]
+    by_parameter: List[Optional[Tensor]] = [None] * len(parameters)
+    for number, gradient in zip(learned, gradients[3:]):
+        by_parameter[number] = gradient
+    return None, *gradients[:3], by_parameter, None, None
+
+
+def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: List[Tensor]) -> None:
+    ctx.kernel = inputs[0]
+
+
+def _differentiate_twice(ctx: Any, *_: Any) -> Any:
+    raise RuntimeError(f"{_kernel_of(ctx.kernel).name}: attnc has no second derivatives; its gradients cannot be "
+                       "differentiated (create_graph=True)")
+
+
+_forward.register_autograd(_differentiate, setup_context=_keep)
+_backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
+
+
+# ---- vmap: more batches
+
+
+def _merged(a: Tensor, dim: Optional[int], count: int) -> Tensor:
+    """[count, B, …] as [count * B, …]."""
+    a = a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
+    return a.reshape(count * a.shape[1], *a.shape[2:])
+
+
+def _merged_parameters(kernel: Kernel, parameters: Sequence[Optional[Tensor]], dims: Any,
+                       count: int) -> List[Optional[Tensor]]:
+    made: List[Optional[Tensor]] = []
+    dims = dims if isinstance(dims, (list, tuple)) else [None] * len(parameters)
+    for p, value, dim in zip(kernel.parameters, parameters, dims):
+        if value is not None and p.shape and p.shape[0] == "B":
+            value = _merged(value, dim, count)
+        elif value is not None and dim is not None:
+            raise NotImplementedError(f"{kernel.name}: vmap over the parameter {p.keyword}; it goes over batches alone")
+        made.append(value)
+    return made
+
+
+@_forward.register_vmap
+def _(info: Any, in_dims: Any, kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
+      seed: Optional[int], saves: bool) -> Any:
+    count = info.batch_size
+    merged = [_merged(a, dim, count) for a, dim in zip((q, k, v), in_dims[1:4])]
+    given = _merged_parameters(_kernel_of(kernel), parameters, in_dims[4], count)
+    out, saved = _forward(kernel, *merged, given, seed, saves)
+    return (out.unflatten(0, (count, -1)), saved), (0, None)
+
+
+@_backward.register_vmap
+def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
+      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> Any:
+    count, made = info.batch_size, _kernel_of(kernel)
+    if any(wanted[3:]):  # sums over the batch, of each of them
+        arrays = [a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
+                  for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
+        each = []
+        for number in range(count):
+            one = [a[number] for a in arrays]
+            out_again, saved_again = _forward(kernel, *one[1:4], parameters, seed, True)
+            each.append(_backward(kernel, *one[:4], out_again, saved_again, parameters, seed, wanted))
+        results = [torch.stack(several) for several in zip(*each)]
+    else:
+        merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
+        given = _merged_parameters(made, parameters, in_dims[7], count)
+        results = [a.unflatten(0, (count, -1)) for a in _backward(kernel, *merged, saved, given, seed, wanted)]
+    return results, [0] * len(results)
+
+
+# ---- calls
+
+
+def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
+    """What cannot wait for the kernel: it sees tensors of a graph that is only traced, too."""
+    dtype = _DTYPES[kernel.dtype]
+    for name, a in zip("qkv", (q, k, v)):
+        if not isinstance(a, Tensor):
+            raise TypeError(f"{name} is a {type(a).__name__}; expected a tensor, as q is one")
+        if a.dtype != dtype:
+            raise TypeError(f"{name} is {str(a.dtype).removeprefix('torch.')}; {kernel.name} takes "
+                            f"{str(dtype).removeprefix('torch.')}")
+        columns = kernel.value_dim if name == "v" else kernel.head_dim
+        if a.dim() != 4 or a.shape[3] != columns:
+            letters = "B, H, n_q" if name == "q" else "B, G, n_k"
+            raise ValueError(f"{name} has shape {list(a.shape)}; expected [{letters}, {columns}]")
+
+
+def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
+    for name, a in tensors.items():
+        if isinstance(a, Tensor) and a.device.type != "cpu":
+            raise ValueError(f"{name} is on another device ({a.device}); {kernel.name} runs on the CPU")
+
+
+def _is_eager(*tensors: Any) -> bool:
+    """Whether nothing but this call looks at them: no transformation, no tracing, no subclass. Then the operator would
+    only take time."""
+    try:
+        if torch._C._functorch.peek_interpreter_stack() is not None or torch._C._len_torch_dispatch_stack():
+            return False
+    except AttributeError:  # of a PyTorch that names them differently
+        return False
+    q, k, v, parameters = tensors
+    return all(type(a) in (Tensor, nn.Parameter, type(None)) for a in (q, k, v, *parameters))
+
+
+def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
+              seed: Optional[int], out: Any = None, threads: Optional[int] = None) -> Tensor:
+    q, k, v = (a.detach() if a.requires_grad else a for a in (q, k, v))
+    made: Tensor = kernel._binding.forward(q, k, v, _given(kernel, parameters), seed, out,
+                                           torch.get_num_threads() if threads is None else threads)
+    return made
+
+
+def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
+         given: Mapping[str, Any]) -> Tensor:
+    """What Kernel.__call__ does with tensors."""
+    _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
+    if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
+        narrow = torch.get_autocast_dtype("cpu")
+        if kernel.dtype != "f64" and q.dtype != torch.float64:
+            kernel = kernel._as({torch.bfloat16: "bf16", torch.float16: "f16"}[narrow])
+            q, k, v = q.to(narrow), k.to(narrow), v.to(narrow)
+    _check(kernel, q, k, v)
+    parameters = [given[p.name] for p in kernel.parameters]
+    for p, value in zip(kernel.parameters, parameters):
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, as q is one")
+        if value is not None and value.requires_grad and not _is_learned(p):
+            raise ValueError(f"{p.keyword} requires gradients, and there are none by random arrays; "
+                             f"pass {p.keyword}.detach()")
+    differentiable = torch.is_grad_enabled() and any(
+        isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
+    if out is not None or threads is not None:
+        if differentiable:
+            raise ValueError(f"{kernel.name}: out= and threads= are for calls without gradients; torch.no_grad() makes "
+                             "one, and torch.set_num_threads() sets threads")
+        return _directly(kernel, q, k, v, parameters, seed, out, threads)
+    if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, parameters):
+        return _directly(kernel, q, k, v, parameters, seed)
+    return _forward(kernel._text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
+
+
+# ---- a module
+
+
+class Attention(nn.Module):
+    """Attention as a layer that owns the learned arrays of a variant.
+
+    spec, set: as attnc.kernel() takes them
+    heads: H, query heads; kv_heads: G, heads of k and v (default: heads)
+    seed: of the random arrays, and of what learned ones begin as
+    n_q, n_k: where a learned array has a size of its own for each position (a dense bias, a projection)
+
+    forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **integers) gives [B, H, n_q, E]. The learned arrays
+    are nn.Parameters by keyword (`features_wq`), in float32 (float64 of an f64 kernel) whatever the module's dtype is;
+    random ones are buffers, so that a state_dict has all that the result depends on."""
+
+    def __init__(self, spec: Spec | Kernel, heads: int | None = None, kv_heads: int | None = None, *,
+                 set: Mapping[str, Any] | None = None, seed: int = 0, n_q: int | None = None,
+                 n_k: int | None = None) -> None:
+        super().__init__()
+        if isinstance(spec, Kernel) and set:
+            raise TypeError("set= goes with a spec; this kernel is compiled")
+        self.kernel = spec if isinstance(spec, Kernel) else _kernel(spec, set)
+        self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        own = self.kernel.seed if seed == 0 and self.kernel.seed is not None else seed
+        arrays = self.kernel.init(own, heads=heads, kv_heads=kv_heads, n_q=n_q, n_k=n_k)
+        for p in self.kernel.parameters:
+            if p.keyword not in arrays:
+                continue
+            tensor = torch.from_numpy(arrays[p.keyword])
+            if _is_learned(p):
+                self.register_parameter(p.keyword, nn.Parameter(tensor))
+            else:
+                self.register_buffer(p.keyword, tensor)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, **integers: Tensor) -> Tensor:
+        arrays: dict[str, Any] = dict(integers)
+        for p in self.kernel.parameters:
+            if p.dtype != "i32":
+                arrays[p.keyword] = getattr(self, p.keyword).to(_DTYPES[p.dtype])
+        made: Tensor = self.kernel(q, k, v, **arrays)
+        return made
+
+    def extra_repr(self) -> str:
+        heads = "" if self.heads is None else f", heads={self.heads}"
+        shared = "" if self.kv_heads == self.heads else f", kv_heads={self.kv_heads}"
+        return f"{self.kernel.name!r}, head_dim={self.kernel.head_dim}, dtype={self.kernel.dtype}{heads}{shared}"
