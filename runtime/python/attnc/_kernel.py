@@ -67,7 +67,7 @@ class Kernel:
                              _text=json.dumps([source.operand, source.text, *source.settings]))
         self.__dict__["_binding"] = self._bind(info)
         if info["gradients"] is not None:
-            self._differentiable.append((self._binding, info["gradients"]))
+            self._differentiable.append((self._binding, info))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a kernel does not change: {name} cannot be set")
@@ -96,13 +96,18 @@ class Kernel:
             with self._lock:
                 if not self._differentiable:
                     info = self._source.with_settings("emit=[forward, backward]").description()
-                    self._differentiable.append((self._bind(info), info["gradients"]))
+                    self._differentiable.append((self._bind(info), info))
         return self._differentiable[0][0]
 
     def _gradient_info(self) -> dict[str, Any]:
         """What the description says of the gradients."""
         self._with_gradients()
-        return self._differentiable[0][1]
+        gradients: dict[str, Any] = self._differentiable[0][1]["gradients"]
+        return gradients
+
+    def _gradient_library(self) -> str:
+        self._with_gradients()
+        return str(self._differentiable[0][1]["library"])
 
     def _as(self, dtype: str) -> Kernel:
         """The same of another dtype."""

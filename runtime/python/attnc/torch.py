@@ -190,8 +190,10 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
         each = []
         for number in range(count):
             one = [a[number] for a in arrays]
-            out_again, saved_again = _forward(kernel, *one[1:4], parameters, seed, True)
-            each.append(_backward(kernel, *one[:4], out_again, saved_again, parameters, seed, wanted))
+            given = [p if p is None or dim is None else p.select(dim, number)
+                     for p, dim in zip(parameters, in_dims[7] or [None] * len(parameters))]
+            out_again, saved_again = _forward(kernel, *one[1:4], given, seed, True)
+            each.append(_backward(kernel, *one[:4], out_again, saved_again, given, seed, wanted))
         results = [torch.stack(several) for several in zip(*each)]
     else:
         merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]

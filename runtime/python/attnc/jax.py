@@ -1,0 +1,218 @@
+"""Kernels in JAX, on the CPU: a foreign function with custom_vjp, batched over leading axes."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.resources
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from typing import Any, Callable, Mapping
+
+import jax
+import jax.numpy as jnp
+from jaxlib import version as jaxlib_version
+
+from ._compiler import CompilerError
+from ._kernel import Kernel
+
+_DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
+_TARGET = "attnc_call"
+
+
+# ---- the handler that XLA calls
+
+
+def _compiler() -> list[str]:
+    """The C compiler, as attnc looks for it."""
+    own = shlex.split(os.environ.get("ATTNC_CC", ""))
+    if own:
+        return own
+    for name in ("clang", *(f"clang-{version}" for version in range(19, 13, -1))):
+        if shutil.which(name):
+            return [name]
+    return shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
+@functools.lru_cache(maxsize=None)
+def _register(cache: str) -> None:
+    """Compiles the handler against this jaxlib, unless the cache of kernels has it, and tells XLA of it."""
+    folder = importlib.resources.files(__package__)
+    with importlib.resources.as_file(folder / "xla.c") as source, \
+            importlib.resources.as_file(folder / "attnrt.h") as header:
+        compiler = _compiler()
+        key = hashlib.sha256()
+        for part in (source.read_bytes(), header.read_bytes(), jaxlib_version.__version__.encode(), " ".join(compiler).encode()):
+            key.update(part)
+        path = os.path.join(cache, f"xla-{key.hexdigest()[:32]}.so")
+        if not os.path.exists(path):
+            with tempfile.TemporaryDirectory(prefix="attnc-", dir=cache) as build:
+                made = os.path.join(build, "xla.so")
+                done = subprocess.run([*compiler, "-O2", "-std=gnu11", "-shared", "-fPIC", "-I", str(header.parent), "-I",
+                                       jax.ffi.include_dir(), "-o", made, str(source), "-ldl"], text=True,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      check=False)
+                if done.returncode != 0:
+                    raise CompilerError(f"what XLA calls cannot be compiled: {shlex.join(done.args)}\n{done.stdout}")
+                os.chmod(made, 0o700)
+                os.replace(made, path)  # another process may do the same
+    library = ctypes.CDLL(path)
+    jax.ffi.register_ffi_target(_TARGET, _pycapsule(library.attnc_call), platform="cpu")
+
+
+# ---- the functions of a kernel
+
+
+_array: Any = jax.ShapeDtypeStruct
+_pycapsule: Any = jax.ffi.pycapsule
+_ffi_call: Any = jax.ffi.ffi_call
+
+
+def _saved_size(kernel: Kernel, rows: int) -> int:
+    size = 8 if kernel.dtype == "f64" else 4
+    line = 64 // size
+    return int(kernel._gradient_info()["saved_bytes_a_row"]) // size * ((rows + line - 1) // line * line)
+
+
+def _foreign(kernel: Kernel, library: str, results: Any, *arrays: Any) -> Any:
+    return _ffi_call(_TARGET, results)(*arrays, library=library, kernel=kernel.name)
+
+
+def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
+             split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
+    """The function over more batches as one over a larger batch, or (not `merges`) one after the other. has_batch:
+    whether an argument begins with the batch; split: whether a result does."""
+    made: Any = jax.custom_batching.custom_vmap(function)
+
+    @made.def_vmap
+    def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
+        if not merges:
+            all_arrays = [a if several else jnp.broadcast_to(a, (size, *a.shape))
+                          for a, several in zip(arrays, is_batched)]
+            results = jax.lax.map(lambda one: made(*one), all_arrays)
+            return results, tuple(True for _ in results)
+        merged = []
+        for number, (array, several) in enumerate(zip(arrays, is_batched)):
+            if has_batch(number):
+                array = array if several else jnp.broadcast_to(array, (size, *array.shape))
+                array = array.reshape(size * array.shape[1], *array.shape[2:])
+            elif several:
+                raise NotImplementedError(f"{kernel.name}: vmap over a parameter; it goes over batches alone")
+            merged.append(array)
+        results = made(*merged)
+        batched = tuple(split(number) for number in range(len(results)))
+        return tuple(r.reshape(size, -1, *r.shape[1:]) if b else r for r, b in zip(results, batched)), batched
+    return made  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=None)
+def _function(kernel: Kernel) -> Callable[..., Any]:
+    """attend(q, k, v, *parameters), differentiable."""
+    _register(os.path.dirname(kernel.library))
+    shapes = [p.shape for p in kernel.parameters]
+
+    def has_batch(number: int) -> bool:
+        return number < 3 or number >= 3 + len(shapes) or shapes[number - 3][:1] == ("B",)
+
+    def out_of(q: Any) -> Any:
+        return _array((*q.shape[:3], kernel.value_dim), q.dtype)
+
+    def forward(*arrays: Any) -> Any:
+        return _foreign(kernel, kernel.library, (out_of(arrays[0]),), *arrays)
+
+    def saving(*arrays: Any) -> Any:
+        q = arrays[0]
+        size = _saved_size(kernel, q.shape[0] * q.shape[1] * q.shape[2])
+        saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
+        return _foreign(kernel, kernel._gradient_library(), (out_of(q), saved), *arrays)
+
+    learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype != "i32"]
+
+    def backward(*arrays: Any) -> Any:
+        like = [*arrays[:3], *(arrays[3 + number] for number in learned)]
+        return _foreign(kernel, kernel._gradient_library(),
+                        tuple(_array(a.shape, a.dtype) for a in like), *arrays)
+
+    count = 3 + len(shapes)
+    merges = not learned  # whose gradients are sums over a batch, and here one is wanted for each
+    forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
+    # what is saved belongs to all batches at once
+    saving_batched = _batched(kernel, saving, has_batch, lambda number: number == 0, merges)
+    backward_batched = _batched(kernel, backward, lambda number: has_batch(number) and number != count + 1,
+                                lambda number: True, merges)
+
+    @jax.custom_vjp
+    def attend(q: Any, k: Any, v: Any, *parameters: Any) -> Any:
+        return forward_batched(q, k, v, *parameters)[0]
+
+    def attend_forward(q: Any, k: Any, v: Any, *parameters: Any) -> Any:
+        out, saved = saving_batched(q, k, v, *parameters)
+        return out, (q, k, v, parameters, out, saved)
+
+    def attend_backward(kept: Any, dout: Any) -> Any:
+        q, k, v, parameters, out, saved = kept
+        results = backward_batched(q, k, v, *parameters, out, saved, dout)
+        by_parameter: list[Any] = [None] * len(parameters)
+        for number, gradient in zip(learned, results[3:]):
+            by_parameter[number] = gradient
+        return (*results[:3], *by_parameter)
+
+    attend.defvjp(attend_forward, attend_backward)
+    return attend
+
+
+def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: str,
+           shape: tuple[int | str, ...]) -> None:
+    if not isinstance(array, jax.Array) and not hasattr(array, "__array__"):
+        raise TypeError(f"{name} is a {type(array).__name__}; expected an array, as q is one")
+    if str(array.dtype) != _DTYPES[dtype]:
+        raise TypeError(f"{name} is {array.dtype}; {kernel.name} takes {_DTYPES[dtype]}")
+    fits = len(array.shape) == len(shape) and all(
+        have == (sizes.get(want, have) if isinstance(want, str) else want) for want, have in zip(shape, array.shape))
+    if not fits:
+        known = ", ".join(f"{word} = {sizes[word]}" for word in shape if isinstance(word, str) and word in sizes)
+        raise ValueError(f"{name} has shape {list(array.shape)}; expected [{', '.join(map(str, shape))}]"
+                         f"{' with ' + known if known else ''}")
+    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str))
+    if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
+        platforms = {device.platform for device in array.devices()}
+        if platforms != {"cpu"}:
+            raise ValueError(f"{name} is on another device ({', '.join(sorted(platforms))}); {kernel.name} runs on the "
+                             "CPU; jax.device_put(…, jax.devices('cpu')[0]) moves it")
+
+
+def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, threads: int | None,
+         given: Mapping[str, Any]) -> Any:
+    """What Kernel.__call__ does with JAX arrays."""
+    if out is not None:
+        raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
+    if threads is not None:
+        raise ValueError("threads= is for NumPy arrays and tensors; JAX takes OMP_NUM_THREADS of the environment")
+    sizes: dict[str, int] = {}
+    D, E = kernel.head_dim, kernel.value_dim
+    for name, array, shape in (("q", q, ("B", "H", "n_q", D)), ("k", k, ("B", "G", "n_k", D)),
+                               ("v", v, ("B", "G", "n_k", E))):
+        _check(kernel, sizes, name, array, kernel.dtype, shape)
+    if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
+        raise ValueError(f"q has {sizes['H']} heads and k {sizes['G']}: the first has to be a multiple of the second")
+    drawn: Mapping[str, Any] = {}
+    if any(p.from_seed and given[p.name] is None for p in kernel.parameters):
+        if seed is None:
+            names = ", ".join(f"{p.keyword} {list(p.shape)}" for p in kernel.parameters if p.from_seed)
+            raise ValueError(f"{kernel.name} needs seed=, or the parameters {names}")
+        drawn = kernel.init(seed, batch=sizes["B"], heads=sizes["H"], kv_heads=sizes["G"], n_q=sizes["n_q"],
+                            n_k=sizes["n_k"])
+    parameters = []
+    for p in kernel.parameters:
+        value = given[p.name]
+        if value is None and p.from_seed:
+            value = drawn[p.keyword]
+        if value is None:
+            raise ValueError(f"{kernel.name} needs the parameter {p.keyword}, {_DTYPES[p.dtype]} "
+                             f"[{', '.join(map(str, p.shape))}]")
+        _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
+        parameters.append(jnp.asarray(value))
+    return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters)

@@ -1,0 +1,134 @@
+/* What XLA calls of a kernel: a handler of its foreign function interface, compiled against the headers of the jaxlib
+   that is there (jax.py). The operands are q, k, v, the parameters and, for gradients, out, what forward saved, and
+   dout; the attributes say which kernel of which library. Arrays are contiguous. */
+#include <attnrt.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xla/ffi/api/c_api.h>
+
+enum { MAX_PATH = 4096, MAX_NAME = 256, LINE = 64 };
+
+static XLA_FFI_Error *fail(const XLA_FFI_CallFrame *frame, const char *message, XLA_FFI_Error_Code code)
+{
+    XLA_FFI_Error_Create_Args args = {
+        .struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE, .message = message, .errc = code};
+    return frame->api->XLA_FFI_Error_Create(&args);
+}
+
+/* What attn_strerror says is in a library that kernels do without. */
+static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, int error)
+{
+    char message[MAX_NAME + 200];
+    const char *says = error == ATTN_EMEMORY ? "out of memory"
+                       : error == ATTN_EMACHINE
+                           ? "this machine has none of the instruction sets the kernel was made for"
+                       : error == ATTN_EORDER ? "ids fall from a key to the next; their order has to be ascending"
+                       : error == ATTN_ESIZE  ? "sizes whose product overflows"
+                                              : "the arrays do not fit";
+    snprintf(message, sizeof message, "%s: %s (%d)", name, says, error);
+    return fail(frame, message,
+                error == ATTN_EMEMORY ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED : XLA_FFI_Error_Code_INVALID_ARGUMENT);
+}
+
+/* A word among the attributes; false where there is none, or a longer one. */
+static int word(const XLA_FFI_Attrs *attrs, const char *name, char *out, size_t size)
+{
+    for (int64_t k = 0; k < attrs->size; k++) {
+        const XLA_FFI_ByteSpan *found = attrs->names[k];
+        if (attrs->types[k] != XLA_FFI_AttrType_STRING || found->len != strlen(name) ||
+            memcmp(found->ptr, name, found->len) != 0)
+            continue;
+        const XLA_FFI_ByteSpan *value = attrs->attrs[k];
+        if (value->len >= size) return 0;
+        memcpy(out, value->ptr, value->len);
+        out[value->len] = 0;
+        return 1;
+    }
+    return 0;
+}
+
+static XLA_FFI_Buffer *argument(const XLA_FFI_CallFrame *frame, int64_t number)
+{
+    return frame->args.args[number];
+}
+
+static void *result(const XLA_FFI_CallFrame *frame, int64_t number)
+{
+    return ((XLA_FFI_Buffer *)frame->rets.rets[number])->data;
+}
+
+static void *room(size_t bytes)
+{
+    return aligned_alloc(LINE, (bytes + LINE) / LINE * LINE);
+}
+
+static int forward(const XLA_FFI_CallFrame *frame, const struct attn_kernel *kernel, struct attn_problem *p,
+                   void *params)
+{
+    p->workspace_bytes = kernel->workspace(p);
+    if (frame->rets.size > 1) p->saved = result(frame, 1);
+    void *workspace = room(p->workspace_bytes);
+    const int error = workspace ? kernel->forward(p, params, argument(frame, 0)->data, argument(frame, 1)->data,
+                                                  argument(frame, 2)->data, result(frame, 0), workspace)
+                                : ATTN_EMEMORY;
+    free(workspace);
+    return error;
+}
+
+static int backward(const XLA_FFI_CallFrame *frame, const struct attn_kernel *kernel, struct attn_problem *p,
+                    void *params)
+{
+    const int64_t last = 3 + kernel->params;
+    p->workspace_bytes = kernel->backward_workspace(p);
+    p->saved = argument(frame, last + 1)->data;
+    void **gradients = calloc((size_t)frame->rets.size, sizeof *gradients);
+    for (int64_t k = 3; k < frame->rets.size && gradients; k++) gradients[k - 3] = result(frame, k);
+    void *workspace = room(p->workspace_bytes);
+    const int error = workspace && gradients
+                          ? kernel->backward(p, params, argument(frame, 0)->data, argument(frame, 1)->data,
+                                             argument(frame, 2)->data, argument(frame, last)->data,
+                                             argument(frame, last + 2)->data, result(frame, 0), result(frame, 1),
+                                             result(frame, 2), gradients, workspace)
+                          : ATTN_EMEMORY;
+    free(workspace);
+    free(gradients);
+    return error;
+}
+
+XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame);
+XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
+{
+    if (frame->extension_start && frame->extension_start->type == XLA_FFI_Extension_Metadata) {
+        XLA_FFI_Metadata *about = ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata;
+        about->api_version.major_version = XLA_FFI_API_MAJOR;
+        about->api_version.minor_version = XLA_FFI_API_MINOR;
+        return NULL;
+    }
+    if (frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
+    char library[MAX_PATH], name[MAX_NAME], symbol[MAX_NAME + 8];
+    if (!word(&frame->attrs, "library", library, sizeof library) || !word(&frame->attrs, "kernel", name, sizeof name))
+        return fail(frame, "attnc: no kernel is named", XLA_FFI_Error_Code_INVALID_ARGUMENT);
+    snprintf(symbol, sizeof symbol, "%s_kernel", name);
+    /* it stays: the threads that OpenMP keeps waiting are in its libraries */
+    void *code = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const struct attn_kernel *kernel = code ? dlsym(code, symbol) : NULL;
+    if (!kernel)
+        return fail(frame, "attnc: the library of the kernel is gone from the cache", XLA_FFI_Error_Code_NOT_FOUND);
+    const int64_t few = 3 + kernel->params, many = few + 3;
+    if ((frame->args.size != few && frame->args.size != many) || frame->rets.size < 1 ||
+        argument(frame, 0)->rank != 4 || argument(frame, 1)->rank != 4)
+        return failed(frame, name, ATTN_EPROBLEM);
+    const int64_t *q = argument(frame, 0)->dims, *k = argument(frame, 1)->dims;
+    struct attn_problem p = {.batch = q[0], .heads = q[1], .n_q = q[2], .kv_heads = k[1], .n_k = k[2]};
+    void *params = calloc(1, kernel->params_bytes + 1);
+    for (int number = 0; number < kernel->params && params; number++)
+        memcpy((char *)params + kernel->param[number].offset, &argument(frame, 3 + number)->data, sizeof(void *));
+    const int error = !params                   ? ATTN_EMEMORY
+                      : frame->args.size == few ? forward(frame, kernel, &p, params)
+                                                : backward(frame, kernel, &p, params);
+    free(params);
+    dlclose(code);
+    return error ? failed(frame, name, error) : NULL;
+}
