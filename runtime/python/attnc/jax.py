@@ -87,7 +87,6 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
     whether an argument begins with the batch; split: whether a result does."""
     made: Any = jax.custom_batching.custom_vmap(function)
 
-    @made.def_vmap
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
         if not merges:
             all_arrays = [a if several else jnp.broadcast_to(a, (size, *a.shape))
@@ -105,6 +104,7 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
         results = made(*merged)
         batched = tuple(split(number) for number in range(len(results)))
         return tuple(r.reshape(size, -1, *r.shape[1:]) if b else r for r, b in zip(results, batched)), batched
+    made.def_vmap(rule)
     return made  # type: ignore[no-any-return]
 
 

@@ -1,14 +1,17 @@
 """Kernels in PyTorch: the operators attnc::forward and attnc::backward, a module, and what swaps attention in models."""
 from __future__ import annotations
 
+import functools
 import json
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+import math
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ._call import Saved
-from ._compiler import Source, Spec
+from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_source, kernel as _kernel
 
 __all__ = ["Attention", "MultiheadAttention", "replace"]
@@ -18,10 +21,6 @@ _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf
 # ---- kernels by a text, which an operator can take and a compiled graph can keep
 
 _named: dict[str, Kernel] = {}
-
-
-def _name_of(kernel: Kernel) -> str:
-    return kernel._text
 
 
 def _kernel_of(name: str) -> Kernel:
@@ -321,3 +320,135 @@ class Attention(nn.Module):
         heads = "" if self.heads is None else f", heads={self.heads}"
         shared = "" if self.kv_heads == self.heads else f", kv_heads={self.kv_heads}"
         return f"{self.kernel.name!r}, head_dim={self.kernel.head_dim}, dtype={self.kernel.dtype}{heads}{shared}"
+
+
+# ---- models that are there
+
+
+class _Shaped:
+    """A spec, with the kernel for each head size, value size and dtype that it meets."""
+
+    def __init__(self, spec: Spec | Kernel, set_: Mapping[str, Any] | None) -> None:
+        self.source = spec._source if isinstance(spec, Kernel) else Source.of(spec)
+        self.source = self.source.with_settings(*settings_of(set_))
+
+    def kernel(self, q: Tensor, v: Tensor) -> Kernel:
+        names = {dtype: word for word, dtype in _DTYPES.items()}
+        return self.of(q.shape[-1], v.shape[-1], names.get(q.dtype, str(q.dtype)))
+
+    @functools.lru_cache(maxsize=None)
+    def of(self, head_dim: int, value_dim: int, dtype: str) -> Kernel:
+        return _of_source(self.source.with_settings(
+            f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", f"dtype={dtype}"))
+
+
+class _Swap(TorchFunctionMode):
+    """While it is on, scaled_dot_product_attention is a kernel of ours."""
+
+    def __init__(self, shaped: _Shaped, masks: str, seed: int | None) -> None:
+        super().__init__()
+        self.shaped, self.masks, self.seed = shaped, masks, seed
+
+    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is nn.functional.scaled_dot_product_attention:
+            return self.attend(*args, **(kwargs or {}))
+        return function(*args, **(kwargs or {}))
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
+               dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
+               enable_gqa: bool = False) -> Tensor:
+        if attn_mask is not None and self.masks != "ignore":
+            raise ValueError("the model passes a mask, and the spec has one of its own; masks='ignore' of replace() "
+                             "takes the spec's alone")
+        if dropout_p:
+            raise ValueError("the model drops attention weights at random, which kernels of attnc do not; set its "
+                             "dropout of attention to 0, or call model.eval()")
+        kernel = self.shaped.kernel(query, value)
+        if scale is not None and not math.isclose(scale, query.shape[-1] ** -0.5, rel_tol=1e-6):
+            query = query * (scale * math.sqrt(query.shape[-1]))
+        seed = self.seed if any(p.from_seed for p in kernel.parameters) else None
+        made: Tensor = kernel(query, key, value, seed=seed)
+        return made
+
+
+class MultiheadAttention(nn.MultiheadAttention):
+    """An nn.MultiheadAttention whose heads attend as a spec says. It gives no weights; the mask is the spec's."""
+
+    attention: Attention
+
+    @staticmethod
+    def of(module: nn.MultiheadAttention, shaped: _Shaped, masks: str, seed: int | None) -> MultiheadAttention:
+        if module.bias_k is not None or module.add_zero_attn:
+            raise ValueError("an nn.MultiheadAttention with add_bias_kv or add_zero_attn cannot be replaced")
+        made = MultiheadAttention.__new__(MultiheadAttention)
+        nn.Module.__init__(made)
+        made.__dict__.update({name: value for name, value in module.__dict__.items()})
+        made._modules = dict(module._modules)
+        made._same = module._qkv_same_embed_dim
+        made._qkv_same_embed_dim = False  # else nn.TransformerEncoderLayer goes past forward() when it can
+        made._masks = masks
+        weight = module.out_proj.weight
+        names = {dtype: word for word, dtype in _DTYPES.items()}
+        kernel = shaped.of(module.head_dim, module.head_dim, names.get(weight.dtype, str(weight.dtype)))
+        made.attention = Attention(kernel, module.num_heads, seed=seed or 0)
+        return made
+
+    _same: bool
+    _masks: str
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
+                need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
+        """As nn.MultiheadAttention, but for the weights, which are None."""
+        if self._masks != "ignore" and (key_padding_mask is not None or (attn_mask is not None and not is_causal)):
+            raise ValueError("the model passes a mask, and the spec has one of its own; masks='ignore' of replace() "
+                             "takes the spec's alone")
+        if self.dropout and self.training:
+            raise ValueError("the model drops attention weights at random, which kernels of attnc do not; set dropout "
+                             "of its nn.MultiheadAttention to 0, or call model.eval()")
+        alone = query.dim() == 2
+        if alone:
+            query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
+        elif not self.batch_first:
+            query, key, value = (a.transpose(0, 1) for a in (query, key, value))
+        weights: Sequence[Any] = (self.in_proj_weight.chunk(3) if self._same and self.in_proj_weight is not None
+                                  else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight))
+        biases: Sequence[Any] = self.in_proj_bias.chunk(3) if self.in_proj_bias is not None else (None, None, None)
+        q, k, v = (nn.functional.linear(a, w, b).view(*a.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+                   for a, w, b in zip((query, key, value), weights, biases))
+        out = self.out_proj(self.attention(q, k, v).transpose(1, 2).flatten(2))
+        return (out[0] if alone else out if self.batch_first else out.transpose(0, 1)), None
+
+
+_Model = TypeVar("_Model", bound=nn.Module)
+
+
+def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = None, *, masks: str = "refuse",
+            seed: int | None = None) -> _Model:
+    """Has a model attend as a spec says, in place, and returns it.
+
+    Its nn.MultiheadAttention modules become ones of this kind; calls of torch.nn.functional.scaled_dot_product_attention
+    while its forward() runs go to a kernel for their head size and dtype (the spec's `shape` and `dtype` do not count).
+    masks: the spec's mask is the one that counts. "refuse": a mask that the model passes is an error; "ignore": it is
+        left out. That a call is causal is taken as said, not checked.
+    seed: of random arrays. Learned ones belong to nn.MultiheadAttention modules; calls have no place for them."""
+    if masks not in ("refuse", "ignore"):
+        raise ValueError(f"masks is {masks!r}; expected 'refuse' or 'ignore'")
+    shaped = _Shaped(spec, set)
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is nn.MultiheadAttention:
+                setattr(module, name, MultiheadAttention.of(child, shaped, masks, seed))
+    running: List[Any] = []
+
+    def enter(*_: Any) -> None:
+        swap: Any = _Swap(shaped, masks, seed)
+        swap.__enter__()
+        running.append(swap)
+
+    def leave(*_: Any) -> None:
+        running.pop().__exit__(None, None, None)
+
+    model.register_forward_pre_hook(enter)
+    model.register_forward_hook(leave, always_call=True)
+    return model

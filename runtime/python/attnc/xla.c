@@ -1,7 +1,7 @@
 /* What XLA calls of a kernel: a handler of its foreign function interface, compiled against the headers of the jaxlib
    that is there (jax.py). The operands are q, k, v, the parameters and, for gradients, out, what forward saved, and
    dout; the attributes say which kernel of which library. Arrays are contiguous. */
-#include <attnrt.h>
+#include "attnrt.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
