@@ -367,7 +367,28 @@ def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradi
         return list(pool.map(make, sources))
 
 
-_attentions: dict[Any, Kernel] = {}
+def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None, head_dim: int,
+                value_dim: int, dtype: str) -> Kernel:
+    """The kernel of attention()."""
+    key = (weight, score, str(mask), str(normalize), algorithm, head_dim, value_dim, dtype)
+    made = _formulas.get(key)
+    if made is None:
+        spec: dict[str, Any] = {
+            "name": "attention",
+            "similarity": {"custom": {"weight": weight}} if weight is not None
+                          else {"softmax": {"modify": score}} if score is not None else "softmax",
+            "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": dtype}
+        if mask is not None:
+            spec["mask"] = mask if not isinstance(mask, str) or mask.isidentifier() else {"expr": mask}
+        if normalize is not None:
+            spec["normalize"] = normalize
+        if algorithm is not None:
+            spec["algorithm"] = algorithm
+        made = _formulas[key] = kernel(spec)
+    return made
+
+
+_formulas: dict[Any, Kernel] = {}
 
 
 def attention(q: Any, k: Any, v: Any, *, weight: str | None = None, score: str | None = None,
@@ -396,20 +417,7 @@ def attention(q: Any, k: Any, v: Any, *, weight: str | None = None, score: str |
     dtype = str(q.dtype).removeprefix("torch.")
     if dtype not in _FLOATS:
         raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
-    head_dim, value_dim = int(q.shape[3]), int(v.shape[3])
-    key = (weight, score, str(mask), str(normalize), algorithm, head_dim, value_dim, dtype)
-    made = _attentions.get(key)
-    if made is None:
-        spec: dict[str, Any] = {
-            "name": "attention",
-            "similarity": {"custom": {"weight": weight}} if weight is not None
-                          else {"softmax": {"modify": score}} if score is not None else "softmax",
-            "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": _FLOATS[dtype]}
-        if mask is not None:
-            spec["mask"] = mask if not isinstance(mask, str) or mask.isidentifier() else {"expr": mask}
-        if normalize is not None:
-            spec["normalize"] = normalize
-        if algorithm is not None:
-            spec["algorithm"] = algorithm
-        made = _attentions[key] = kernel(spec)
+    if _is(q, "torch", "Tensor"):
+        from . import torch as _  # which tells torch.compile that a formula has one kernel
+    made = _of_formula(weight, score, mask, normalize, algorithm, int(q.shape[3]), int(v.shape[3]), _FLOATS[dtype])
     return made(q, k, v, **options)

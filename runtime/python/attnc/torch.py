@@ -12,11 +12,14 @@ from torch.overrides import TorchFunctionMode
 
 from ._call import Saved
 from ._compiler import Source, Spec, settings_of
-from ._kernel import Kernel, _of_source, kernel as _kernel
+from ._kernel import Kernel, _of_formula, _of_source, kernel as _kernel
 
 __all__ = ["Attention", "MultiheadAttention", "replace"]
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
+
+_constant: Any = torch.compiler.assume_constant_result
+_constant(_of_formula)
 
 # ---- kernels by a text, which an operator can take and a compiled graph can keep
 

@@ -1,0 +1,57 @@
+"""What the cases of the Python package share."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'numeric')]
+# kernels of tests need not be fast
+os.environ['ATTNC_CFLAGS'] = '-O0'
+
+import numpy as np
+
+import attnc
+from suite import Failure, Skip, Suite, check, execute
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def small(spec, **more):
+    """A kernel of 8 numbers a row."""
+    return attnc.kernel(spec, set={'shape.head_dim': 8, 'shape.value_dim': 8, **more})
+
+
+def arrays(dtype='float32', B=2, H=4, G=2, n=5, m=7, D=8, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(dtype) for shape in ((B, H, n, D), (B, G, m, D), (B, G, m, D))]
+
+
+def close(one, two, limit, why):
+    one, two = np.asarray(one, np.float64), np.asarray(two, np.float64)
+    check(one.shape == two.shape, '%s: shapes %s and %s' % (why, one.shape, two.shape))
+    apart = np.max(np.abs(one - two), initial=0)
+    check(apart <= limit, '%s: they differ by %s' % (why, apart))
+
+
+def refuses(function, kind, message):
+    """The message is the whole of it, or begins so where it ends in …"""
+    try:
+        made = function()
+    except Exception as error:
+        said = str(error)
+        fits = said.startswith(message[:-1]) if message.endswith('…') else said == message
+        check(type(error) is kind and fits, 'raised %s: %s\nnot %s: %s' % (type(error).__name__, said, kind.__name__, message))
+    else:
+        raise Failure('no error, but %r, for: %s' % (type(made), message))
+
+
+def main(description):
+    suite = Suite(description)
+    for function in CASES:
+        suite.case(function.__name__, lambda folder, made=function: made(folder))
+    return suite.run()

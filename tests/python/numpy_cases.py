@@ -1,0 +1,298 @@
+"""The package with NumPy alone, compared with definitions.py."""
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+from common import *
+
+import definitions
+
+WRAPPER = '#!/bin/sh\ncase " $* " in *.c\\ *) echo x >> "%s" ;; esac\n%sexec cc "$@"\n'
+
+
+def counted(folder, before=''):
+    """An environment of its own whose C compiler counts; a function that says how often it ran."""
+    os.makedirs(os.path.join(folder, 'bin'))
+    log, wrapper = os.path.join(folder, 'log'), os.path.join(folder, 'bin', 'counted-cc')
+    with open(wrapper, 'w') as f:
+        f.write(WRAPPER % (log, before))
+    os.chmod(wrapper, 0o755)
+    environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), ATTNC_CC='counted-cc',
+                       PATH=os.path.join(folder, 'bin') + os.pathsep + os.environ['PATH'])
+
+    def times():
+        return os.path.getsize(log) // 2 if os.path.exists(log) else 0
+    return environment, times
+
+
+def program(folder, text, environment):
+    done = execute([sys.executable, '-c', 'import attnc, numpy as np\n' + text], cwd=folder, env=environment)
+    check(done.returncode == 0, done.stderr[-1500:])
+    return done
+
+
+@case
+def kernels_give_what_definitions_say(folder):
+    q, k, v = arrays(n=37, m=41, D=16)
+    for name in ('softmax_causal', 'sliding_window', 'softmax_bias', 'linear_elu', 'polynomial_p4', 'hedgehog',
+                 'polysketch_r32_local', 'packed_documents', 'luong', 'bahdanau', 'qk_norm'):
+        settings = {'shape.head_dim': 16, 'shape.value_dim': 16}
+        made = attnc.kernel(name, set=settings)
+        given = made.init(3, batch=2, heads=4, kv_heads=2, n_q=37, n_k=41)
+        if name == 'packed_documents':
+            given['document'] = np.sort(np.random.default_rng(1).integers(0, 4, (2, 41)), axis=1).astype('int32')
+        out = made(q, k, v, **given)
+        spec = definitions.yaml.load(made.spec, definitions.Loader)
+        spec['shape'] = {'head_dim': 16, 'value_dim': 16}
+        names = {p.keyword: p.name for p in made.parameters}
+        P = {names[word]: value.astype('f8') if value.dtype != 'int32' else value for word, value in given.items()}
+        wanted, allowed = definitions.attend(spec, P, *(a.astype('f8') for a in (q, k, v)))[:2]
+        limit = definitions.allowed_error(spec, P, *(a.astype('f8') for a in (q, k, v)), wanted)
+        check(np.all(np.abs(out - wanted) <= limit), '%s is off by %s' % (name, np.max(np.abs(out - wanted))))
+
+
+@case
+def gradients_are_differences(folder):
+    rng = np.random.default_rng(4)
+    for name in 'softmax_causal', 'hedgehog', 'qk_norm':
+        made = small(name, dtype='f64')
+        q, k, v = arrays('float64')
+        given = made.init(1, heads=4, kv_heads=2)
+        saved, dout = attnc.Saved(), rng.standard_normal(q.shape)
+        out = made(q, k, v, saved=saved, **given)
+        close(out, made(q, k, v, **given), 0, name + ': saved= changes the result')
+        got = made.backward(q, k, v, out, dout, saved=saved, **given)
+        everything = {'q': q, 'k': k, 'v': v, **given}
+        for word, array in everything.items():
+            along = rng.standard_normal(array.shape)
+            ends = [(made(**{**everything, word: array + step * along}) * dout).sum() for step in (1e-5, -1e-5)]
+            close((getattr(got, 'd' + word) * along).sum(), (ends[0] - ends[1]) / 2e-5, 1e-5, name + ': d' + word)
+        only = made.backward(q, k, v, out, dout, wanted='dk', **given)
+        check(only.dq is None and (only.dk == got.dk).all(), name + ': dk alone')
+
+
+@case
+def a_kernel_is_one_object(folder):
+    made = small('softmax_causal')
+    check(small('softmax_causal') is made and small('softmax_causal', mask='none') is not made, 'made twice')
+    copy = pickle.loads(pickle.dumps(made))
+    check(copy is made, 'unpickled here it is another one')
+    for change in ('made.name = "x"', 'made.other = 1', 'del made.parameters'):
+        try:
+            exec(change)
+        except AttributeError as error:
+            check('does not change' in str(error), str(error))
+        else:
+            raise Failure(change)
+    spec = os.path.join(folder, 'a b.yaml')
+    with open(spec, 'w') as f:
+        f.write('name: mine\nsimilarity: softmax\nmask: causal\nshape: {head_dim: 8}\n')
+    mine = attnc.kernel(spec)
+    kept = pickle.dumps(mine)
+    with open(spec, 'a') as f:
+        f.write('prepare: [l2norm]\n')
+    other = attnc.kernel(spec)
+    q, k, v = arrays()
+    check(other is not mine and not (other(q, k, v) == mine(q, k, v)).all(), 'an edited file gives the old kernel')
+    with open(os.path.join(folder, 'kept'), 'wb') as f:
+        f.write(kept)
+    os.remove(spec)
+    np.savez(os.path.join(folder, 'in.npz'), q=q, k=k, v=v, out=mine(q, k, v))
+    program(folder, 'import pickle; made = pickle.load(open("kept", "rb")); a = np.load("in.npz")\n'
+                    'assert made.name == "mine" and (made(a["q"], a["k"], a["v"]) == a["out"]).all()', os.environ)
+
+
+@case
+def a_dictionary_is_a_spec(folder):
+    spec = {'similarity': {'softmax': {'scale': 0.25}}, 'mask': {'any': [{'window': {'left': 2}}, {'global': {'count': 1}}]},
+            'shape': {'head_dim': np.int64(8)}, 'description': 'two\nlines: "quoted"'}
+    made = attnc.kernel(spec)
+    with open(os.path.join(folder, 'same.yaml'), 'w') as f:
+        f.write('similarity: {softmax: {scale: 0.25}}\nmask: {any: [{window: {left: 2}}, {global: {count: 1}}]}\n'
+                'shape: {head_dim: 8}\n')
+    q, k, v = arrays()
+    close(made(q, k, v), attnc.kernel(os.path.join(folder, 'same.yaml'))(q, k, v), 0, 'a dictionary')
+    check(made.name == 'attention' and made.description == 'two\nlines: "quoted"', repr(made.description))
+
+
+@case
+def one_line(folder):
+    q, k, v = arrays()
+    i, j = np.arange(5)[:, None] + 2, np.arange(7)
+    s = np.einsum('bhid,bhjd->bhij', *(a.astype('f8') for a in (q, k.repeat(2, 1))))
+
+    def wanted(weight, seen):
+        weight = np.where(seen, weight, 0)
+        return np.einsum('bhij,bhje->bhie', weight / weight.sum(-1, keepdims=True), v.repeat(2, 1))
+    close(attnc.attention(q, k, v, weight='(1 + s) * (1 + s)', mask='j <= i && i - j < 3'),
+          wanted((1 + s) ** 2, (j <= i) & (i - j < 3)), 1e-5, 'a weight')
+    close(attnc.attention(q, k, v, score='s - 0.5 * (i - j)', mask='causal'),
+          wanted(np.exp(s / np.sqrt(8) - 0.5 * (i - j)), j <= i), 1e-5, 'a score')
+    close(attnc.attention(q, k, v), wanted(np.exp(s / np.sqrt(8)), j < 9), 1e-5, 'softmax')
+    close(attnc.attention(q, k, v, weight='1 + s * s', algorithm='linear', normalize='none'),
+          np.einsum('bhij,bhje->bhie', 1 + s * s, v.repeat(2, 1)), 1e-4, 'linear, not normalized')
+    before = len(attnc._kernel._formulas)
+    attnc.attention(q[:, :, :3], k, v, weight='(1 + s) * (1 + s)', mask='j <= i && i - j < 3')
+    check(len(attnc._kernel._formulas) == before, 'the same expression is another kernel')
+    refuses(lambda: attnc.attention(q, k, v, weight='s', score='s'), TypeError,
+            'weight and score exclude each other: a weight is taken as it is, a score goes into softmax')
+    refuses(lambda: attnc.attention(q[0], k, v), ValueError,
+            'q has shape [4, 5, 8]; expected [batch, heads, rows, columns]')
+    refuses(lambda: attnc.attention(q.astype('i4'), k, v), TypeError,
+            'q is int32; attention takes float32, float64, float16, bfloat16')
+    refuses(lambda: attnc.attention(q, k, v, weight='1 + t'), attnc.SpecError, "spec.yaml:2:…")
+
+
+@case
+def compiled_once_on_a_machine(folder):
+    environment, times = counted(folder, 'sleep 1.2\n')
+    text = ('made = attnc.kernel("softmax", set={"shape.head_dim": 8}); q = np.ones((1, 1, 3, 8), "f4")\n'
+            'assert (made(q, q, q) == 1).all()')
+    both = [subprocess.Popen([sys.executable, '-c', 'import attnc, numpy as np\n' + text], cwd=folder, env=environment,
+                             stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120)[1] for process in both]
+    check([p.returncode for p in both] == [0, 0], str(said))
+    check(times() == 1, 'two processes compiled %d times' % times())
+    check(set(said) == {'attnc: compiling softmax … (first time)\n'}, 'said %s' % said)
+    again = program(folder, text, environment)
+    check(times() == 1 and again.stderr == '', 'compiled again: ' + again.stderr)
+    program(folder, 'import threading\nmade = []\n'
+            'ts = [threading.Thread(target=lambda: made.append(attnc.kernel("linear_elu"))) for _ in range(6)]\n'
+            '[t.start() for t in ts]; [t.join() for t in ts]\nassert len(set(map(id, made))) == 1, made', environment)
+    check(times() == 2, 'six threads compiled %d times' % (times() - 1))
+    program(folder, 'a, b = attnc.compile_all(["softmax_causal", ("softmax", {"shape.head_dim": 8})], gradients=True)\n'
+            'assert (a.name, b.name, b.head_dim) == ("softmax_causal", "softmax", 8)', environment)
+    check(times() == 5, 'compile_all compiled %d times' % (times() - 2))
+
+
+@case
+def several_threads_call_it(folder):
+    made, wanted = small('softmax_causal'), {}
+    inputs = {n: arrays(n=n, seed=n) for n in range(2, 8)}
+    for n, given in inputs.items():
+        wanted[n] = made(*given)
+    wrong = []
+
+    def caller(n):
+        for _ in range(50):
+            if not (made(*inputs[n]) == wanted[n]).all():
+                wrong.append(n)
+    threads = [threading.Thread(target=caller, args=(n,)) for n in inputs]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check(not wrong, 'calls of several threads disturb each other')
+    for n, given in inputs.items():   # the second call takes a shorter way; what is new in it is seen
+        close(made(*(a + 1 for a in given)), made(*((a + 1).copy() for a in given), threads=1), 0, 'the same shapes again')
+
+
+@case
+def a_forked_process_computes(folder):
+    made = small('softmax_causal')
+    q, k, v = arrays(H=8, G=8, n=64, m=64)
+    out = made(q, k, v, threads=2)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if (made(q, k, v, threads=1) == out).all() else 1)
+        finally:
+            os._exit(2)
+    check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, 'not in a forked process')
+
+
+@case
+def says_what_it_is(folder):
+    made = small('hedgehog')
+    check([(p.keyword, p.shape, p.initial) for p in made.parameters] == [
+        ('features_wq', ('H', 8, 8), 'identity'), ('features_wk', ('G', 8, 8), 'identity')], str(made.parameters))
+    check(made.spec.startswith('description:') and 'shape.head_dim=8' in made.settings, made.spec)
+    check('linear' in made.explain() and 'features.wq' in made.explain('--lengths', '64'), made.explain())
+    page = made._repr_html_()
+    for word in '<h4>hedgehog</h4>', 'features_wq', 'H, 8, 8', ('<svg', 'contract'), 'FLOP':
+        check(any(w in page for w in ((word,) if isinstance(word, str) else word)), 'the page has no %s' % (word,))
+    check(repr(made) == '<attnc.Kernel hedgehog: D = 8, E = 8, f32, quadratic or linear, features_wq[H, 8, 8], '
+          'features_wk[G, 8, 8]>', repr(made))
+    check(attnc.kernel({'similarity': {'linear': {'features': {'favor_positive': {'count': 4, 'seed': 9}}}},
+                        'shape': {'head_dim': 8}}).seed == 9, 'the seed of the spec')
+
+
+@case
+def parameters_begin_as_they_should(folder):
+    made = small('hedgehog').init(heads=3)
+    check((made['features_wq'] == np.eye(8)).all() and made['features_wq'].shape == (3, 8, 8), 'features')
+    norm = attnc.kernel({'prepare': [{'layernorm': {'affine': True}}], 'similarity': 'softmax', 'shape': {'head_dim': 8}}).init()
+    check((norm['q_norm_weight'] == 1).all() and (norm['k_norm_bias'] == 0).all(), str(norm))
+    sketch = small('polysketch_r32')
+    q, k, v = arrays()
+    close(sketch(q, k, v, **sketch.init(5)), sketch(q, k, v, seed=5), 0, 'what init() draws')
+    net = small('polysketch_learned_r32').init(1)
+    check(abs(net['sketch_g1_w0'].std() * np.sqrt(8) - 1) < 0.1, 'the scale of a matrix')
+    check(not (net['sketch_g1_w0'] == small('polysketch_learned_r32').init(2)['sketch_g1_w0']).any(), 'the seed')
+    refuses(lambda: small('hedgehog').init(), TypeError,
+            'hedgehog: features_wq has the shape [H, 8, 8]; init() needs heads=')
+
+
+@case
+def errors_are_exact(folder):
+    made = small('softmax_causal')
+    q, k, v = arrays()
+    for given, kind, message in (
+            ((q.astype('f8'), k, v), TypeError, 'q is float64; softmax_causal takes float32'),
+            ((q, k[..., :4], v), ValueError, 'k has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2'),
+            ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
+            ((q[0], k, v), ValueError, 'q has shape [4, 5, 8]; expected [B, H, n_q, 8]'),
+            ((q[:, :3], k, v), ValueError, 'q has 3 heads and k 2: the first has to be a multiple of the second'),
+            ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__'),
+            ((q[..., ::-1], k, v), ValueError, 'q: its last axis has to be contiguous, but has a stride of -1 …')):
+        refuses(lambda: made(*given), kind, message)
+        refuses(lambda: made(*given), kind, message)   # and again, when shapes have been met
+    made(q, k, v)
+    odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
+    refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned to its elements')
+    refuses(lambda: made(q, k, v, bias=q), TypeError, "softmax_causal has no parameter 'bias'; it takes none")
+    refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no parameter that a seed makes')
+    refuses(lambda: made(q, k, v, threads=-1), ValueError, 'threads is -1; expected 0 to 2147483647')
+    refuses(lambda: small('hedgehog')(q, k, v), ValueError,
+            'hedgehog needs the parameter features_wq, float32 [H, 8, 8]')
+    refuses(lambda: small('hedgehog')(q, k, v, features=q), TypeError,
+            "hedgehog has no parameter 'features'; it takes features_wq, features_wk")
+    refuses(lambda: attnc.kernel({'similarity': 'sofmax', 'shape': {'head_dim': 8}}), attnc.SpecError,
+            "spec.yaml:2:13: error: unknown similarity 'sofmax'\nsimilarity: \"sofmax\"\n            ^\n"
+            "spec.yaml:2:13: note: did you mean 'softmax'?")
+    refuses(lambda: attnc.kernel('sofmax'), attnc.SpecError, 'sofmax: no such file, and no spec that comes with attnc '
+            "is called so; did you mean 'softmax'?")
+    refuses(lambda: attnc.kernel('softmax', set={'mask': 'casual'}), attnc.SpecError,
+            "softmax: error: --set mask=casual: unknown mask 'casual'\nsoftmax: note: did you mean 'causal'?")
+    refuses(lambda: attnc.kernel('gone/mine.yaml'), FileNotFoundError, "[Errno 2] No such file or directory: 'gone/mine.yaml'")
+    refuses(lambda: attnc.kernel(3), TypeError, 'the spec is a int; expected a file, the name of a spec that comes with '
+            'attnc, or a dictionary')
+    refuses(lambda: attnc.kernel({'similarity': object()}), TypeError, 'a spec holds no object: <object object …')
+    path = os.path.join(folder, 'wrong.yaml')
+    with open(path, 'w') as f:
+        f.write('similarity: softmax\nshape: {head_dim: 0}\n')
+    refuses(lambda: attnc.kernel(path), attnc.SpecError, path + ':2:…')
+
+
+@case
+def the_machine_fails_it(folder):
+    for setting, words in (({'ATTNC_CC': 'nothing-like-it'}, "no C compiler found: $ATTNC_CC is 'nothing-like-it'"),
+                           ({'ATTNC_CACHE_SIZE': '0'}, 'there is no cache to keep the library of')):
+        environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), **setting)
+        said = program(folder, 'try: attnc.kernel("softmax")\nexcept attnc.CompilerError as error: print(error)',
+                       environment).stdout
+        check(words in said, said)
+
+
+@case
+def the_command_comes_with_it(folder):
+    program_ = os.path.join(os.path.dirname(sys.executable), 'attnc')
+    check(execute([program_, '--version']).stdout == 'attnc %s\n' % attnc.__version__, 'another version')
+    check(execute([program_, 'softmax', '--standalone'], cwd=folder).returncode == 0, 'it does not compile')
+    check(sorted(os.listdir(folder)) == ['softmax.c', 'softmax.h'], str(os.listdir(folder)))
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))

@@ -1,0 +1,308 @@
+"""The package with PyTorch: operators, gradients, transformations, modules, models."""
+import copy
+import io
+import os
+import shutil
+
+from common import *
+
+import torch
+import torch.nn.functional as F
+import torch.utils.checkpoint
+
+import attnc.torch
+
+
+def tensors(dtype=torch.float32, grad=False, **sizes):
+    return [torch.from_numpy(a).to(dtype).requires_grad_(grad) for a in arrays(**sizes)]
+
+
+def again(tensors_):
+    return [a.detach().clone().requires_grad_() for a in tensors_]
+
+
+def sdpa(q, k, v):
+    """Causal attention in which the last query meets the last key."""
+    seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
+    return F.scaled_dot_product_attention(q, k.repeat_interleave(q.shape[-3] // k.shape[-3], -3),
+                                          v.repeat_interleave(q.shape[-3] // v.shape[-3], -3), attn_mask=seen)
+
+
+def same(one, two, limit, why):
+    for number, (a, b) in enumerate(zip(one, two)):
+        close(a.detach().float(), b.detach().float(), limit, '%s: %d' % (why, number))
+
+
+@case
+def gradients_are_those_of_pytorch(folder):
+    made = small('softmax_causal')
+    ours, theirs = tensors(grad=True), tensors(grad=True)
+    close(made(*ours).detach(), sdpa(*theirs).detach(), 1e-6, 'forward')
+    made(*ours).square().sum().backward()
+    sdpa(*theirs).square().sum().backward()
+    same([a.grad for a in ours], [a.grad for a in theirs], 1e-5, 'gradients')
+    q, k, v = tensors()
+    k.requires_grad_()
+    made(q, k, v).sum().backward()     # the gradient of a sum is one number, expanded
+    check(q.grad is None and k.grad.abs().sum() > 0, 'the gradient by k alone')
+
+
+@case
+def gradcheck(folder):
+    for name, sizes in (('softmax_causal', {}), ('hedgehog', {'m': 5}), ('linear_elu', {'G': 4})):
+        made = small(name, dtype='f64')
+        given = {w: torch.from_numpy(a).requires_grad_() for w, a in made.init(1, heads=4, kv_heads=2).items()}
+        inputs = [
+            torch.from_numpy(a).requires_grad_() for a in arrays('float64', B=1, n=3, **{'m': 4, **sizes})]
+        check(torch.autograd.gradcheck(lambda q, k, v, *p: made(q, k, v, **dict(zip(given, p))),
+                                       (*inputs, *given.values()), fast_mode=True), name)
+
+
+@case
+def opcheck(folder):
+    made, learned = small('softmax_causal'), small('hedgehog')
+    compact = tensors(grad=True)
+    permuted = [a.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for a in compact]
+    for inputs in compact, permuted:
+        torch.library.opcheck(torch.ops.attnc.forward.default, (made._text, *inputs, [], None, True))
+    weights = list(attnc.torch.Attention(learned, 4, 2).parameters())
+    torch.library.opcheck(torch.ops.attnc.forward.default, (learned._text, *compact, weights, None, True))
+    plain = [a.detach() for a in compact]
+    torch.library.opcheck(torch.ops.attnc.forward.default, (made._text, *plain, [], None, False))
+    out, saved = torch.ops.attnc.forward(made._text, *plain, [], None, True)
+    torch.library.opcheck(torch.ops.attnc.backward.default,
+                          (made._text, out, *plain, out, saved, [], None, [True, False, True]))
+
+
+@case
+def strided_tensors_are_not_copied(folder):
+    made = small('softmax_causal')
+    q, k, v = tensors()
+    turned = [a.transpose(1, 2).contiguous().transpose(1, 2) for a in (q, k, v)]
+    wide = [F.pad(a, (3, 5))[..., 3:11] for a in (q, k, v)]
+    for name, given in ('[B, N, H, D]', turned), ('a slice', wide):
+        check(not given[0].is_contiguous(), name)
+        close(made(*given), made(q, k, v), 0, name)
+        grad = [a.detach().requires_grad_() for a in given]
+        made(*grad).square().sum().backward()
+        plain = again((q, k, v))
+        made(*plain).square().sum().backward()
+        same([a.grad for a in grad], [a.grad for a in plain], 0, name)
+    close(made(q[:1].expand(2, -1, -1, -1), k, v), made(q[:1].repeat(2, 1, 1, 1), k, v), 0, 'one q for all')
+
+
+@case
+def compiles(folder):
+    made = small('softmax_causal')
+    backends = ['eager', 'aot_eager'] + ['inductor'] * (shutil.which('g++') is not None)
+    for function in (lambda q, k, v: made(q * 2, k, v) + 1,
+                     lambda q, k, v: attnc.attention(q, k, v, weight='1 + s * s', mask='j <= i') * 2):
+        for backend in backends:
+            torch._dynamo.reset()
+            compiled = torch.compile(function, fullgraph=True, backend=backend)
+            for n in 5, 6:
+                ours, theirs = tensors(grad=True, n=n), tensors(grad=True, n=n)
+                out, wanted = compiled(*ours), function(*theirs)
+                out.square().sum().backward()
+                wanted.square().sum().backward()
+                close(out.detach(), wanted.detach(), 0, backend)
+                same([a.grad for a in ours], [a.grad for a in theirs], 1e-5, backend)
+    layer = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
+    torch._dynamo.reset()
+    close(torch.compile(layer, fullgraph=True, backend='aot_eager')(*tensors()).detach(), layer(*tensors()).detach(), 0,
+          'a module')
+
+
+@case
+def vmap_over_batches(folder):
+    made = small('softmax_causal')
+    q, k, v = (torch.stack([a, 0.5 * a, -a]) for a in tensors())
+    close(torch.func.vmap(made)(q, k, v), torch.stack([made(*one) for one in zip(q, k, v)]), 0, 'vmap')
+    close(torch.func.vmap(made, in_dims=(0, None, None))(q, k[0], v[0]), torch.stack([made(a, k[0], v[0]) for a in q]), 0,
+          'one k for all')
+    close(torch.func.vmap(made, in_dims=1)(*(a.movedim(0, 1) for a in (q, k, v))),
+          torch.stack([made(*one) for one in zip(q, k, v)]), 0, 'another axis')
+    leaves = again((q[0], k[0], v[0]))
+    out = made(*leaves)
+    several = torch.stack([torch.ones_like(out), out.detach()])
+    each = [torch.autograd.grad(out, leaves, one, retain_graph=True) for one in several]
+    batched = torch.func.vmap(lambda one: torch.autograd.grad(out, leaves, one, retain_graph=True))(several)
+    for number, gradient in enumerate(batched):
+        close(gradient, torch.stack([one[number] for one in each]), 1e-6, 'several gradients by out')
+
+
+@case
+def contexts(folder):
+    made = small('softmax_causal')
+    inputs = tensors()
+    wanted = made(*inputs)
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        out = made(*inputs)
+        leaves = again(inputs)
+        made(*leaves).float().sum().backward()
+    check(out.dtype == torch.bfloat16 and leaves[0].grad.dtype == torch.float32, 'autocast gives %s' % out.dtype)
+    close(out.float(), wanted, 0.05, 'autocast')
+    with torch.inference_mode():
+        close(made(*(a.clone() for a in inputs)), wanted, 0, 'inference_mode')
+    ours, theirs = again(inputs), again(inputs)
+    torch.utils.checkpoint.checkpoint(made, *ours, use_reentrant=False).square().sum().backward()
+    made(*theirs).square().sum().backward()
+    same([a.grad for a in ours], [a.grad for a in theirs], 0, 'checkpoint')
+    threads = torch.get_num_threads()
+    try:
+        for number in 1, 2:
+            torch.set_num_threads(number)
+            seen = []
+            call = attnc._call._Call
+
+            class Spy(call):
+                def __init__(self, binding, threads, seed):
+                    seen.append(threads)
+                    super().__init__(binding, threads, seed)
+            attnc._call._Call = Spy
+            leaves = again(inputs)
+            made(*leaves).sum().backward()
+            close(leaves[0].grad, leaves[0].grad, 0, 'threads')
+            attnc._call._Call = call
+            check(seen == [number, number], 'with set_num_threads(%d) a call had %s' % (number, seen))
+    finally:
+        torch.set_num_threads(threads)
+    room = torch.zeros(wanted.shape)
+    check(made(*inputs, out=room) is room and (room == wanted).all(), 'out=')
+
+
+@case
+def no_second_derivatives(folder):
+    made = small('softmax_causal')
+    q, k, v = tensors(grad=True)
+    gradient, = torch.autograd.grad(made(q, k, v).square().sum(), q, create_graph=True)
+    refuses(lambda: gradient.sum().backward(), RuntimeError,
+            'softmax_causal: attnc has no second derivatives; its gradients cannot be differentiated (create_graph=True)')
+
+
+@case
+def a_module_owns_the_learned_arrays(folder):
+    layer = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
+    check(str(layer) == "Attention('hedgehog', head_dim=8, dtype=f32, heads=4, kv_heads=2)", str(layer))
+    check({n: tuple(p.shape) for n, p in layer.named_parameters()} == {'features_wq': (4, 8, 8), 'features_wk': (2, 8, 8)},
+          'parameters')
+    check((layer.features_wq == torch.eye(8)).all(), 'they begin as something else')
+    inputs = tensors()
+    before = layer(*inputs)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    before.square().sum().backward()
+    check(all(p.grad.abs().sum() > 0 for p in layer.parameters()), 'no gradients')
+    optimizer.step()
+    after = layer(*inputs)
+    check(not (before == after).all(), 'a step changes nothing')
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    other = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
+    other.load_state_dict(torch.load(file))
+    close(other(*inputs).detach(), after.detach(), 0, 'state_dict')
+    close(copy.deepcopy(layer)(*inputs).detach(), after.detach(), 0, 'a copy')
+    close(layer.to(torch.bfloat16)(*inputs).detach(), after.detach(), 0.05, 'in bf16 its arrays are widened')
+    sketch = attnc.torch.Attention('polysketch_r32', set={'shape.head_dim': 8, 'shape.value_dim': 8}, seed=3)
+    check(not list(sketch.parameters()) and set(sketch.state_dict()) == {'sketch_g1', 'sketch_g2'}, 'random arrays')
+    close(sketch(*inputs), sketch.kernel(*inputs, seed=3), 0, 'random arrays of a seed')
+    packed = attnc.torch.Attention('packed_documents', set={'shape.head_dim': 8, 'shape.value_dim': 8})
+    ids = torch.tensor([[0, 0, 0, 1, 1, 2, 2]] * 2, dtype=torch.int32)
+    check(packed(*inputs, document=ids).shape == inputs[0].shape, 'integers')
+
+
+@case
+def models_change_their_attention(folder):
+    x = torch.randn(2, 9, 32)
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0, batch_first=True).eval()
+    with torch.no_grad():
+        wanted, names = layer(x), set(layer.state_dict())
+        check(attnc.torch.replace(layer, 'softmax') is layer, 'replace returns another model')
+        close(layer(x), wanted, 1e-5, 'nn.MultiheadAttention, softmax')
+        check(set(layer.state_dict()) == names, 'other names in the state_dict')
+        attnc.torch.replace(layer, 'softmax')
+        for first, shape in ((True, (2, 9, 32)), (False, (9, 2, 32))):
+            old = torch.nn.MultiheadAttention(32, 4, batch_first=first, kdim=16, vdim=8, bias=first)
+            inputs = [torch.randn(*shape[:2], size) for size in (32, 16, 8)]
+            holder = torch.nn.ModuleList([copy.deepcopy(old)])
+            attnc.torch.replace(holder, 'softmax')
+            close(holder[0](*inputs)[0], old(*inputs)[0], 1e-5, 'batch_first=%s' % first)
+    learned = torch.nn.Sequential(torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0))
+    attnc.torch.replace(learned, 'hedgehog')
+    learned(x).sum().backward()
+    check(dict(learned.named_parameters())['0.self_attn.attention.features_wq'].grad is not None, 'no gradient')
+    masked = torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0, batch_first=True)
+    mask = torch.zeros(9, 9)
+    attnc.torch.replace(masked, 'softmax')
+    refuses(lambda: masked(x, src_mask=mask), ValueError, 'the model passes a mask, and the spec has one of its own; '
+            "masks='ignore' of replace() takes the spec's alone")
+    dropping = attnc.torch.replace(torch.nn.TransformerEncoderLayer(32, 4, 32), 'softmax')
+    refuses(lambda: dropping(x), ValueError, 'the model drops attention weights at random, which kernels of attnc do not; …')
+
+
+@case
+def a_model_of_transformers(folder):
+    try:
+        from transformers import LlamaConfig, LlamaForCausalLM
+    except ImportError:
+        raise Skip('transformers is not installed')
+    torch.manual_seed(0)
+    config = LlamaConfig(vocab_size=100, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
+                         num_attention_heads=4, num_key_value_heads=2, attn_implementation='sdpa')
+    model, ids = LlamaForCausalLM(config).eval(), torch.randint(100, (2, 33))
+    with torch.no_grad():
+        wanted = model(ids).logits
+    other = attnc.torch.replace(copy.deepcopy(model), {'similarity': {'custom': {'weight': '(1 + s) * (1 + s)'}},
+                                                       'mask': 'causal'})
+    attnc.torch.replace(model, 'softmax_causal')
+    calls = []
+    forward = attnc.torch.call
+
+    def counting(kernel, *words):
+        calls.append(kernel.name)
+        return forward(kernel, *words)
+    attnc.torch.call = counting
+    try:
+        with torch.no_grad():
+            close(model(ids).logits, wanted, 1e-5, 'softmax')
+            check(calls == ['softmax_causal'] * 2, 'it called %s' % calls)
+            check((other(ids).logits - wanted).abs().max() > 1e-3, 'another weight changes nothing')
+    finally:
+        attnc.torch.call = forward
+    model.train()
+    model(ids, labels=ids).loss.backward()
+    check(all(p.grad is not None for p in model.parameters()), 'parameters without gradients')
+
+
+@case
+def errors_are_exact(folder):
+    made, sketch = small('softmax_causal'), small('polysketch_r32')
+    q, k, v = tensors()
+    for given, kind, message in (
+            ((q.double(), k, v), TypeError, 'q is float64; softmax_causal takes float32'),
+            ((q.to('meta'), k, v), ValueError, 'q is on another device (meta); softmax_causal runs on the CPU'),
+            ((q, k, v.to('meta')), ValueError, 'v is on another device (meta); softmax_causal runs on the CPU'),
+            ((q, k, v[..., :4]), ValueError, 'v has shape [2, 2, 7, 4]; expected [B, G, n_k, 8]'),
+            ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
+            ((q, k.numpy(), v), TypeError, 'k is a ndarray; expected a tensor, as q is one'),
+            ((q, k, None), TypeError, 'v is a NoneType; expected a tensor, as q is one')):
+        refuses(lambda: made(*given), kind, message)
+        if isinstance(given[0], torch.Tensor) and given[0].dtype == torch.float32:
+            refuses(lambda: made(given[0].detach().requires_grad_(), *given[1:]), kind, message)
+    arrays_ = {w: torch.from_numpy(a) for w, a in sketch.init(1).items()}
+    arrays_['sketch_g1'].requires_grad_()
+    refuses(lambda: sketch(q, k, v, **arrays_), ValueError, 'sketch_g1 requires gradients, and there are none by random '
+            'arrays; pass sketch_g1.detach()')
+    refuses(lambda: sketch(q, k, v), ValueError, 'polysketch_r32 needs seed=, or the parameters sketch_g1 [8, 32], '
+            'sketch_g2 [8, 32]')
+    refuses(lambda: small('hedgehog')(q, k, v, features_wq=3), TypeError, 'features_wq is a int; expected a tensor, as q '
+            'is one')
+    refuses(lambda: made(q.requires_grad_(), k, v, out=torch.zeros(2, 4, 5, 8)), ValueError, 'softmax_causal: out= and '
+            'threads= are for calls without gradients; torch.no_grad() makes one, and torch.set_num_threads() sets '
+            'threads')
+    refuses(lambda: attnc.torch.replace(torch.nn.Linear(2, 2), 'softmax', masks='maybe'), ValueError,
+            "masks is 'maybe'; expected 'refuse' or 'ignore'")
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))
