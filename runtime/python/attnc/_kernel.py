@@ -417,7 +417,9 @@ def attention(q: Any, k: Any, v: Any, *, weight: str | None = None, score: str |
     dtype = str(q.dtype).removeprefix("torch.")
     if dtype not in _FLOATS:
         raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
+    formula = weight, score, mask, normalize, algorithm, int(q.shape[3]), int(v.shape[3]), _FLOATS[dtype]
     if _is(q, "torch", "Tensor"):
-        from . import torch as _  # which tells torch.compile that a formula has one kernel
-    made = _of_formula(weight, score, mask, normalize, algorithm, int(q.shape[3]), int(v.shape[3]), _FLOATS[dtype])
-    return made(q, k, v, **options)
+        from . import torch as bridge
+
+        return bridge.call_formula(formula, q, k, v, options)
+    return _of_formula(*formula)(q, k, v, **options)

@@ -18,9 +18,6 @@ __all__ = ["Attention", "MultiheadAttention", "replace"]
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
 
-_constant: Any = torch.compiler.assume_constant_result
-_constant(_of_formula)
-
 # ---- kernels by a text, which an operator can take and a compiled graph can keep
 
 _named: dict[str, Kernel] = {}
@@ -200,6 +197,8 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
     else:
         merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         given = _merged_parameters(made, parameters, in_dims[7], count)
+        if in_dims[5] is None:  # then forward saw one batch, and saved of that alone
+            _, saved = _forward(kernel, *merged[1:4], given, seed, True)
         results = [a.unflatten(0, (count, -1)) for a in _backward(kernel, *merged, saved, given, seed, wanted)]
     return results, [0] * len(results)
 
@@ -275,6 +274,22 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, parameters):
         return _directly(kernel, q, k, v, parameters, seed)
     return _forward(kernel._text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
+
+
+def _text_of_formula(*formula: Any) -> str:
+    return _of_formula(*formula)._text
+
+
+_constant: Any = torch.compiler.assume_constant_result
+_constant(_text_of_formula)
+
+
+def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, options: Mapping[str, Any]) -> Tensor:
+    """What attnc.attention does with tensors. torch.compile sees no kernel, which it could not trace, but its text."""
+    if torch.compiler.is_compiling() and not options:
+        differentiable = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+        return _forward(_text_of_formula(*formula), q, k, v, [], None, differentiable)[0]  # type: ignore[no-any-return]
+    return _of_formula(*formula)(q, k, v, **options)  # type: ignore[no-any-return]
 
 
 # ---- a module

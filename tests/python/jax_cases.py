@@ -1,0 +1,123 @@
+"""The package with JAX on the CPU: jit, grad, vmap, 16-bit numbers, errors."""
+from common import *
+
+import jax
+import jax.numpy as jnp
+
+jax.config.update('jax_platforms', 'cpu')
+
+
+def inputs(**sizes):
+    return [jnp.asarray(a) for a in arrays(**sizes)]
+
+
+def softmax(q, k, v):
+    """Causal attention in which the last query meets the last key."""
+    group = q.shape[-3] // k.shape[-3]
+    logit = jnp.einsum('...id,...jd->...ij', q, jnp.repeat(k, group, -3)) / np.sqrt(q.shape[-1])
+    seen = np.arange(k.shape[-2]) <= np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2]
+    return jax.nn.softmax(jnp.where(seen, logit, -jnp.inf), -1) @ jnp.repeat(v, group, -3)
+
+
+def square(function):
+    return lambda *a, **more: (function(*a, **more) ** 2).sum()
+
+
+def same(one, two, limit, why):
+    for number, (a, b) in enumerate(zip(one, two)):
+        close(a, b, limit, '%s: %d' % (why, number))
+
+
+@case
+def forward_and_jit(folder):
+    made, given = small('softmax_causal'), inputs()
+    out = made(*given)
+    check(isinstance(out, jax.Array), 'gives %s' % type(out))
+    close(out, softmax(*given), 1e-6, 'forward')
+    close(jax.jit(made)(*given), out, 0, 'jit')
+    close(made(*map(np.asarray, given)), out, 0, 'NumPy')
+    close(made(given[0].transpose(0, 2, 1, 3).transpose(0, 2, 1, 3), *given[1:]), out, 0, 'transposed')
+    sketch = small('polysketch_r32')
+    close(jax.jit(lambda *a: sketch(*a, seed=3))(*given), sketch(*map(np.asarray, given), seed=3), 0, 'a seed')
+    close(attnc.attention(*given, weight='1 + s * s'), attnc.attention(*map(np.asarray, given), weight='1 + s * s'), 0,
+          'a formula')
+
+
+@case
+def gradients(folder):
+    made, given = small('softmax_causal'), inputs()
+    wanted = jax.grad(square(softmax), (0, 1, 2))(*given)
+    same(jax.grad(square(made), (0, 1, 2))(*given), wanted, 1e-5, 'grad')
+    same(jax.jit(jax.grad(square(made), (0, 1, 2)))(*given), wanted, 1e-5, 'jit of grad')
+    learned = small('hedgehog')
+    parameters = {w: jnp.asarray(a) for w, a in learned.init(1, heads=4, kv_heads=2).items()}
+    got = jax.grad(lambda p: (learned(*given, **p) * given[0]).sum())(parameters)
+    right = learned.backward(*map(np.asarray, given), np.asarray(learned(*given, **parameters)), np.asarray(given[0]),
+                             **{w: np.asarray(a) for w, a in parameters.items()})
+    for word in parameters:
+        close(got[word], getattr(right, 'd' + word), 1e-6, word)
+
+
+@case
+def vmap_over_batches(folder):
+    made = small('softmax_causal')
+    q, k, v = (jnp.stack([a, 0.5 * a, -a]) for a in inputs())
+    close(jax.vmap(made)(q, k, v), softmax(q, k, v), 1e-6, 'vmap')
+    close(jax.jit(jax.vmap(made, (0, None, None)))(q, k[0], v[0]), jnp.stack([softmax(a, k[0], v[0]) for a in q]), 1e-6,
+          'one k for all')
+    wanted = jax.vmap(jax.grad(square(softmax), (0, 1, 2)))(q, k, v)
+    same(jax.jit(jax.vmap(jax.grad(square(made), (0, 1, 2))))(q, k, v), wanted, 1e-5, 'vmap of grad')
+    close(jax.grad(lambda q: square(jax.vmap(made))(q, k, v))(q), wanted[0], 1e-5, 'grad of vmap')
+
+
+@case
+def vmap_with_learned_arrays(folder):
+    """A gradient for each, and not their sum."""
+    learned, given = small('hedgehog'), inputs()
+    p = {w: jnp.asarray(a) for w, a in learned.init(1, heads=4, kv_heads=2).items()}
+    q = jnp.stack([given[0], 2 * given[0]])
+    loss = lambda q, p: square(learned)(q, *given[1:], **p)
+    each = [jax.grad(loss, 1)(one, p) for one in q]
+    got, summed = jax.vmap(jax.grad(loss, 1), (0, None))(q, p), jax.grad(lambda p: jax.vmap(loss, (0, None))(q, p).sum())(p)
+    for word in p:
+        close(got[word], jnp.stack([one[word] for one in each]), 1e-4, word + ' of each')
+        close(summed[word], sum(one[word] for one in each), 1e-4, word + ' of all')
+
+
+@case
+def sixteen_bits(folder):
+    given = inputs()
+    for dtype in 'bf16', 'f16':
+        made = small('softmax_causal', dtype=dtype)
+        narrow = [a.astype({'bf16': jnp.bfloat16, 'f16': jnp.float16}[dtype]) for a in given]
+        out = made(*narrow)
+        check(out.dtype == narrow[0].dtype, '%s gives %s' % (dtype, out.dtype))
+        close(out.astype(jnp.float32), softmax(*given), 0.05, dtype)
+        gradient = jax.grad(lambda q: made(q, *narrow[1:]).astype(jnp.float32).sum())(narrow[0])
+        check(gradient.dtype == narrow[0].dtype and bool((gradient != 0).any()), 'the gradient of ' + dtype)
+
+
+@case
+def errors_are_exact(folder):
+    made, (q, k, v) = small('softmax_causal'), inputs()
+    for call in made, jax.jit(made):
+        for given, kind, message in (
+                ((q.astype(jnp.float16), k, v), TypeError, 'q is float16; softmax_causal takes float32'),
+                ((q[..., :4], k, v), ValueError, 'q has shape [2, 4, 5, 4]; expected [B, H, n_q, 8]'),
+                ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
+                ((q[:, :3], k, v), ValueError, 'q has 3 heads and k 2: the first has to be a multiple of the second')):
+            refuses(lambda: call(*given), kind, message)
+    refuses(lambda: made(q, k, None), TypeError, 'v is a NoneType; expected an array, as q is one')
+    refuses(lambda: made(q, k, v, out=q), ValueError, 'out is for NumPy arrays and tensors; arrays of JAX are immutable')
+    refuses(lambda: made(q, k, v, threads=2), ValueError, 'threads= is for NumPy arrays and tensors; JAX takes '
+            'OMP_NUM_THREADS of the environment')
+    refuses(lambda: small('polysketch_r32')(q, k, v), ValueError, 'polysketch_r32 needs seed=, or the parameters '
+            "sketch_g1 [8, 32], sketch_g2 [8, 32]")
+    refuses(lambda: small('hedgehog')(q, k, v), ValueError, 'hedgehog needs the parameter features_wq, float32 [H, 8, 8]')
+    packed = small('packed_documents')
+    falling = jnp.asarray([[1, 0, 0, 0, 0, 0, 0]] * 2, jnp.int32)
+    check(packed(q, k, v, document=falling).shape == q.shape, 'ids in any order')
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))

@@ -1,0 +1,27 @@
+"""The blocks of README.md about the package, as they stand."""
+import os
+import re
+
+from common import *
+
+del os.environ['ATTNC_CFLAGS']
+
+
+def blocks():
+    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), 'README.md')) as f:
+        section = re.search(r'^## Python\n(.*?)^## ', f.read(), flags=re.M | re.S)[1]
+    return re.findall(r'^```python\n(.*?)^```', section, flags=re.M | re.S)
+
+
+def run(folder, text):
+    done = execute([sys.executable, '-c', text], cwd=folder,
+                   env=dict(os.environ, JAX_PLATFORMS='cpu'), timeout=300)
+    check(done.returncode == 0, done.stderr[-1500:])
+
+
+for number, text in enumerate(blocks()):
+    CASES.append(lambda folder, text=text: run(folder, text))
+    CASES[-1].__name__ = 'block_%d' % (number + 1)
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))
