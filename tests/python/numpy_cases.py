@@ -142,7 +142,7 @@ def one_line(folder):
             'q has shape [4, 5, 8]; expected [batch, heads, rows, columns]')
     refuses(lambda: attnc.attention(q.astype('i4'), k, v), TypeError,
             'q is int32; attention takes float32, float64, float16, bfloat16')
-    refuses(lambda: attnc.attention(q, k, v, weight='1 + t'), attnc.SpecError, "spec.yaml:2:…")
+    refuses(lambda: attnc.attention(q, k, v, weight='1 + t'), attnc.SpecError, "attention.yaml:1:…")
 
 
 @case
@@ -260,8 +260,8 @@ def errors_are_exact(folder):
     refuses(lambda: small('hedgehog')(q, k, v, features=q), TypeError,
             "hedgehog has no parameter 'features'; it takes features_wq, features_wk")
     refuses(lambda: attnc.kernel({'similarity': 'sofmax', 'shape': {'head_dim': 8}}), attnc.SpecError,
-            "spec.yaml:2:13: error: unknown similarity 'sofmax'\nsimilarity: \"sofmax\"\n            ^\n"
-            "spec.yaml:2:13: note: did you mean 'softmax'?")
+            "attention.yaml:1:13: error: unknown similarity 'sofmax'\nsimilarity: \"sofmax\"\n            ^\n"
+            "attention.yaml:1:13: note: did you mean 'softmax'?")
     refuses(lambda: attnc.kernel('sofmax'), attnc.SpecError, 'sofmax: no such file, and no spec that comes with attnc '
             "is called so; did you mean 'softmax'?")
     refuses(lambda: attnc.kernel('softmax', set={'mask': 'casual'}), attnc.SpecError,

@@ -68,7 +68,7 @@ def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
 class Source:
     """A spec as the compiler gets it: a name of its own, or a text with the name of its file."""
 
-    operand: str  # what the user named; of a dictionary, a file's name
+    operand: str  # what the user named; of a dictionary, the file that it would be
     text: str | None  # None: a spec that comes with attnc
     settings: tuple[str, ...] = ()
     folder: str | None = dataclasses.field(default=None, compare=False)  # of a file that is still there
@@ -80,8 +80,9 @@ class Source:
             for key in spec:
                 if not isinstance(key, str):
                     raise TypeError(f"the spec has the key {key!r}; expected a word")
-            named = spec if "name" in spec else {"name": "attention", **spec}
-            return Source("spec.yaml", "".join(f"{key}: {_flow(value)}\n" for key, value in named.items()), settings)
+            text = "".join(f"{key}: {_flow(value)}\n" for key, value in spec.items())
+            name = spec.get("name")
+            return Source(f"{name if isinstance(name, str) and name.isidentifier() else 'attention'}.yaml", text, settings)
         if not isinstance(spec, (str, os.PathLike)):
             raise TypeError(f"the spec is a {type(spec).__name__}; expected a file, the name of a spec that comes with "
                             "attnc, or a dictionary")
@@ -140,7 +141,8 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
                 out, said = process.communicate(timeout=SAYS_SO_AFTER)
             except subprocess.TimeoutExpired:
                 if words[0] == "build":
-                    print(f"attnc: compiling {os.path.basename(words[-1])} … (first time)", file=sys.stderr, flush=True)
+                    name = os.path.basename(words[-1]).removesuffix(".yaml")
+                    print(f"attnc: compiling {name} … (first time)", file=sys.stderr, flush=True)
                 out, said = process.communicate()
         except BaseException:
             process.kill()

@@ -374,7 +374,6 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
     made = _formulas.get(key)
     if made is None:
         spec: dict[str, Any] = {
-            "name": "attention",
             "similarity": {"custom": {"weight": weight}} if weight is not None
                           else {"softmax": {"modify": score}} if score is not None else "softmax",
             "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": dtype}
