@@ -282,7 +282,8 @@ def errors_are_exact(folder):
             ((q.double(), k, v), TypeError, 'q is float64; softmax_causal takes float32'),
             ((q.to('meta'), k, v), ValueError, 'q is on another device (meta); softmax_causal runs on the CPU'),
             ((q, k, v.to('meta')), ValueError, 'v is on another device (meta); softmax_causal runs on the CPU'),
-            ((q, k, v[..., :4]), ValueError, 'v has shape [2, 2, 7, 4]; expected [B, G, n_k, 8]'),
+            ((q, k, v[..., :4]), ValueError, 'v has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2, '
+             'G = 2, n_k = 7'),
             ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
             ((q, k.numpy(), v), TypeError, 'k is a ndarray; expected a tensor, as q is one'),
             ((q, k, None), TypeError, 'v is a NoneType; expected a tensor, as q is one')):

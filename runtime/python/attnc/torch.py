@@ -209,6 +209,7 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
 def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
     """What cannot wait for the kernel: it sees tensors of a graph that is only traced, too."""
     dtype = _DTYPES[kernel.dtype]
+    sizes: dict[str, int] = {}
     for name, a in zip("qkv", (q, k, v)):
         if not isinstance(a, Tensor):
             raise TypeError(f"{name} is a {type(a).__name__}; expected a tensor, as q is one")
@@ -216,9 +217,12 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
             raise TypeError(f"{name} is {str(a.dtype).removeprefix('torch.')}; {kernel.name} takes "
                             f"{str(dtype).removeprefix('torch.')}")
         columns = kernel.value_dim if name == "v" else kernel.head_dim
-        if a.dim() != 4 or a.shape[3] != columns:
-            letters = "B, H, n_q" if name == "q" else "B, G, n_k"
-            raise ValueError(f"{name} has shape {list(a.shape)}; expected [{letters}, {columns}]")
+        words = ("B", "H", "n_q") if name == "q" else ("B", "G", "n_k")
+        if a.dim() != 4 or a.shape[3] != columns or any(sizes.get(w, n) != n for w, n in zip(words, a.shape)):
+            known = ", ".join(f"{word} = {sizes[word]}" for word in words if word in sizes)
+            raise ValueError(f"{name} has shape {list(a.shape)}; expected [{', '.join(words)}, {columns}]"
+                             f"{' with ' + known if known else ''}")
+        sizes.update(zip(words, a.shape))
 
 
 def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
@@ -239,6 +243,13 @@ def _is_eager(*tensors: Any) -> bool:
     return all(type(a) in (Tensor, nn.Parameter, type(None)) for a in (q, k, v, *parameters))
 
 
+def _is_plain(q: Any, k: Any, v: Any) -> bool:
+    """Whether they go straight to the kernel, which checks them as well as call() does, in less time."""
+    return bool(not torch.compiler.is_compiling() and type(q) is Tensor and type(k) is Tensor and type(v) is Tensor
+                and not (q.requires_grad or k.requires_grad or v.requires_grad)
+                and not torch.is_autocast_enabled("cpu") and _is_eager(q, k, v, ()))
+
+
 def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
               seed: Optional[int], out: Any = None, threads: Optional[int] = None) -> Tensor:
     q, k, v = (a.detach() if a.requires_grad else a for a in (q, k, v))
@@ -250,6 +261,8 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Seque
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
     """What Kernel.__call__ does with tensors."""
+    if out is None and threads is None and given is kernel._none and _is_plain(q, k, v):
+        return kernel._binding.forward(q, k, v, given, seed, None, torch.get_num_threads())  # type: ignore[no-any-return]
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
         narrow = torch.get_autocast_dtype("cpu")
