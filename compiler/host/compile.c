@@ -484,6 +484,7 @@ static enum status compile_and_load(struct job *j, const char *file, int lock, s
         remove_at(j->cache.fd >= 0 ? j->cache.fd : AT_FDCWD, j->cache.fd >= 0 ? folder_name(&j->build) : j->build.path);
     cache_unlock(j->arena, &j->cache, file, lock);
     guard_end(&guard);
+    j->mask = NULL;
     return status;
 }
 
