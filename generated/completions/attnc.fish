@@ -107,7 +107,15 @@ set -g __attnc_keys \
     'schedule.vectors=' \
     'schedule.unroll=' \
     'schedule.crossover=' \
-    'schedule.together='
+    'schedule.together=' \
+    'schedule.backward.tile_q=' \
+    'schedule.backward.tile_k=' \
+    'schedule.backward.chunk=' \
+    'schedule.backward.part=' \
+    'schedule.backward.rows=' \
+    'schedule.backward.vectors=' \
+    'schedule.backward.unroll=' \
+    'schedule.backward.sweep='
 
 function __attnc_list
     set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
@@ -159,7 +167,7 @@ complete -c attnc -n '__fish_seen_subcommand_from tune' -l report -rF -d 'a page
 complete -c attnc -n '__fish_seen_subcommand_from explain' -l machine -d 'measures this machine, and says the time to expect'
 complete -c attnc -n '__fish_seen_subcommand_from check bench' -l heads -x -d '8 heads, or 8/2: with 2 of k and v (default: 1)'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l batch -x -d 'sequences (default: 1)'
-complete -c attnc -n '__fish_seen_subcommand_from explain bench' -l backward -d 'also the gradients, whether or not the spec asks for them'
+complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l backward -d 'also the gradients, asked for or not (tune: these alone)'
 complete -c attnc -n '__fish_seen_subcommand_from bench tune' -l time -x -d 'spent on each spec at a point, about (default: 0.5), or on a search (default: 300)'
 complete -c attnc -n '__fish_seen_subcommand_from bench tune' -l limit -x -d 'a call that should take longer is left out (default: 10), a candidate given up (default: 60)'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l json -d 'JSON in place of the table, or as well in FILE'
