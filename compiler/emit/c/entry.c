@@ -330,17 +330,21 @@ PART_CHOICES
 }
 
 /* The most that a part takes, for n_k keys or fewer. */
+/* From so many keys on the parts may be others. */
+static const int64_t part_from[] = {
+#if PARTS_BY_LENGTH
+    PART_LENGTHS
+#else
+    0
+#endif
+};
+
 static size_t part_bytes_a_thread(int64_t n_k)
 {
-#if PARTS_BY_LENGTH
-    static const int64_t from[] = {PART_LENGTHS};
-#else
-    static const int64_t from[] = {0};
-#endif
     size_t bytes = 0;
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++)
-        for (int part = 0; part < PARTS && (k == 0 || from[k] <= n_k); part++) {
-            const struct version v = part_version(part, from[k]);
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
             if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
         }
     return bytes;
@@ -378,11 +382,12 @@ static size_t sums_bytes(const struct attn_problem *p)
 static size_t progress_bytes(const struct attn_problem *p)
 {
     size_t most = 0;
-    for (int part = 0; part < PARTS; part++) {
-        const struct version v = part_version(part, p->n_k);
-        const size_t tiles = v.in_order ? (size_t)((p->n_k + v.tile - 1) / v.tile + 1) : 0;
-        most = tiles > most ? tiles : most;
-    }
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= p->n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            const size_t tiles = v.in_order ? (size_t)((p->n_k + v.tile - 1) / v.tile + 1) : 0;
+            most = tiles > most ? tiles : most;
+        }
     return ((size_t)(p->batch * p->kv_heads) * most * sizeof(int64_t) + 63) / 64 * 64;
 }
 
