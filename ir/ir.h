@@ -443,7 +443,7 @@ struct array {
                     of pairs take them */
     bool sums;   /* INPUT, OUTPUT: not an array of the caller's, but sums that one program of a call leaves for another,
                     in the workspace, in the type that sums are made in: of queries with rows of whole vectors, of keys
-                    with   strides of their own */
+                    with strides of their own */
     bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too:
                     every chunk has a slot */
     int64_t

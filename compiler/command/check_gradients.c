@@ -126,6 +126,7 @@ static void set_measures(struct gradients *x, const double *scale, struct arena 
     int64_t at = 0;
     for (int a = 0; a < x->outputs; at += x->of[a++].elements) {
         struct wanted *w = &x->of[a];
+        if (w->row < 1) continue; /* it is empty */
         double *measure = arena_alloc(arena, (size_t)(w->elements / w->row) * sizeof *measure);
         w->expected = x->expected + at;
         for (int64_t e = 0; e < w->elements; e += w->row)
@@ -159,7 +160,7 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     const double *gradient = out->expected;
     for (int a = 0; a < out->outputs && differences && !wrong; gradient += out->of[a++].elements)
         for (int t = 0; t < s->tensors && !wrong; t++)
-            if (strcmp(s->tensor[t].name, out->of[a].name + 1) == 0)
+            if (s->tensor[t].name && strcmp(x->g->output[a].name, arena_printf(arena, "d%s", s->tensor[t].name)) == 0)
                 wrong = difference(x, t, s, gradient, state, arena, &out->difference);
     double *moved = arena_alloc(arena, (size_t)out->all * sizeof *moved),
            *scale = arena_alloc(arena, (size_t)out->all * sizeof *scale);

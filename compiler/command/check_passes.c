@@ -52,7 +52,8 @@ struct checking_passes {
 
 static struct either program_after(const struct compilation *k, const struct pass *pass)
 {
-    return pass->level == PASS_GRAPH ? (struct either){.graph = k->graph} : (struct either){.loops = k->loops};
+    const bool graph = pass->level == PASS_GRAPH;
+    return (struct either){.graph = graph ? k->graph : NULL, .loops = graph ? NULL : k->loops};
 }
 
 /* The next output after number *at of a program, which begins at 0; false: there is none. */

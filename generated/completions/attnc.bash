@@ -100,6 +100,12 @@ _attnc()
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
+    build)
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --json --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
     run)
         if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
         else
@@ -134,7 +140,7 @@ _attnc()
     *)
         if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone -MD -MF -MT --outputs --passes --dump-after --quiet --color --version --help
         else
-            if ((${#words[@]} == 2)); then _attnc_offer explain run check bench tune list show; fi
+            if ((${#words[@]} == 2)); then _attnc_offer explain build run check bench tune list show; fi
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
