@@ -171,7 +171,7 @@ static void test_registers(void)
     knob_space(p, false, 4096, &all);
     const struct tune_space rows = {.knobs = 1, .knob = {all.knob[find(&all, "rows")]}};
     const struct tune_point only = {{0}};
-    double expected[MAX_KNOB_VALUES];
+    double expected[MAX_KNOB_VALUES] = {0};
     CU_ASSERT_EQUAL(target->registers, 16);
     CU_ASSERT_EQUAL(default_of(&all, "vectors"), 2);
     for (int v = 0; v < rows.knob[0].values; v++) {
