@@ -41,7 +41,11 @@
 #include <omp.h>
 #endif
 
+#if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
+#else /* a copy for every caller would take the compiler twice as long, and no one steps through it */
+#define INLINE static inline __attribute__((unused))
+#endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)

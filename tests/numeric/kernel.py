@@ -135,16 +135,20 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
     return P, P.pop('q'), P.pop('k'), P.pop('v')
 
 
+def runtime_objects(suite):
+    """The runtime's; suite.objects are the suite's Objects."""
+    return suite.objects.of('runtime', ['cc', '-O2', '-fopenmp', '-fPIC'], runtime_sources())
+
+
 def done_well(line, folder):
     done = execute(line, cwd=folder, timeout=600)
     check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
 
 
 def compiled(suite, path, folder, target, level='-O2'):
-    """The kernel of a spec as a user has it; suite.objects are the suite's Objects."""
-    name, runtime = os.path.basename(path)[:-5], suite.objects.of(
-        'runtime', ['cc', '-O2', '-fopenmp', '-fPIC'], runtime_sources())
+    """The kernel of a spec as a user has it."""
+    name = os.path.basename(path)[:-5]
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
     done_well(['cc', level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
-               *runtime, '-lm'], folder)
+               *runtime_objects(suite), '-lm'], folder)
     return Kernel(os.path.join(folder, 'kernel.so'), name)
