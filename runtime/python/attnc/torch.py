@@ -231,23 +231,24 @@ def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
             raise ValueError(f"{name} is on another device ({a.device}); {kernel.name} runs on the CPU")
 
 
-def _is_eager(*tensors: Any) -> bool:
-    """Whether nothing but this call looks at them: no transformation, no tracing, no subclass. Then the operator would
-    only take time."""
+def _is_undisturbed() -> bool:
+    """Whether no transformation and no tracing looks at what is called. Then the operator would only take time."""
     try:
-        if torch._C._functorch.peek_interpreter_stack() is not None or torch._C._len_torch_dispatch_stack():
-            return False
+        return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
     except AttributeError:  # of a PyTorch that names them differently
         return False
-    q, k, v, parameters = tensors
-    return all(type(a) in (Tensor, nn.Parameter, type(None)) for a in (q, k, v, *parameters))
+
+
+def _is_eager(*tensors: Any) -> bool:
+    """The same, and that these are no subclasses."""
+    return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
 def _is_plain(q: Any, k: Any, v: Any) -> bool:
     """Whether they go straight to the kernel, which checks them as well as call() does, in less time."""
     return bool(not torch.compiler.is_compiling() and type(q) is Tensor and type(k) is Tensor and type(v) is Tensor
                 and not (q.requires_grad or k.requires_grad or v.requires_grad)
-                and not torch.is_autocast_enabled("cpu") and _is_eager(q, k, v, ()))
+                and not torch.is_autocast_enabled("cpu") and _is_undisturbed())
 
 
 def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
@@ -284,7 +285,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without gradients; torch.no_grad() makes "
                              "one, and torch.set_num_threads() sets threads")
         return _directly(kernel, q, k, v, parameters, seed, out, threads)
-    if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, parameters):
+    if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, parameters, seed)
     return _forward(kernel._text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
 
