@@ -162,7 +162,7 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would take the compiler twice as long, and no one steps through it */
+#else /* copies for every caller would only double the time that compiling takes */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))

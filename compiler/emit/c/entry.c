@@ -329,8 +329,7 @@ PART_CHOICES
     }
 }
 
-/* The most that a part takes, for n_k keys or fewer. */
-/* From so many keys on the parts may be others. */
+/* The numbers of keys at which other versions of the parts begin to run. */
 static const int64_t part_from[] = {
 #if PARTS_BY_LENGTH
     PART_LENGTHS
@@ -339,6 +338,7 @@ static const int64_t part_from[] = {
 #endif
 };
 
+/* The most that a part takes, for n_k keys or fewer. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     size_t bytes = 0;
@@ -381,7 +381,7 @@ static size_t sums_bytes(const struct attn_problem *p)
 
 static size_t progress_bytes(const struct attn_problem *p)
 {
-    size_t most = 0;
+    size_t most = 0; /* of n_k keys or fewer, too */
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= p->n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
