@@ -186,6 +186,17 @@ static bool sums_of_queries(const struct graph *g, const struct value *v)
     return v->sums && queries;
 }
 
+/* Whether a part is given the array of that name. */
+static bool is_given(const struct emitted_file *e, bool linear, const char *name)
+{
+    bool given = false;
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        given |= g && graph_find(g, name) >= 0;
+    }
+    return given;
+}
+
 static int left_arrays(const struct emitted_file *e, bool linear, struct left_array left[MAX_LEFT])
 {
     int count = 0;
@@ -264,9 +275,9 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
         for (int o = 0; given >= 0 && o < g->outputs; o++) {
             if (!needs(g, g->output[o].value, given, arena)) continue;
             const char *const made = g->output[o].name;
-            condition = made[0] == 'd'
-                            ? with_word(arena, condition, arena_printf(arena, "call->%s", emit_name(arena, made)))
-                            : with_needs(e, linear, condition, made, arena);
+            condition = is_given(e, linear, made)
+                            ? with_needs(e, linear, condition, made, arena)
+                            : with_word(arena, condition, arena_printf(arena, "call->%s", emit_name(arena, made)));
         }
     }
     return condition;
