@@ -247,7 +247,8 @@ def ended_early(t, folder):
         process.send_signal(number)
         if number == signal.SIGINT:
             process.wait(timeout=30)
-        # after SIGKILL the process is dead, but waited for by nobody
+        else:  # it is dead, but stays in the table of processes, as where nobody waits for it
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         said = t.call('--query', '--db', 'small.db').stdout
         check('1 interrupted' in said and 'running' not in said, said)
         check([x['status'] for x in t.trials()] == ['interrupted'], str(t.trials()))
