@@ -80,8 +80,8 @@ void emit_fold(struct text *file)
         if (indent > COLUMNS - LEAST) room = indent + LEAST;
         const bool starts = strncmp(line + indent, "/*", 2) == 0;
         const int deeper = (int)indent + (comment ? 0 : starts ? 3 : 4);
-        const char *const said = strstr(line, ", made by attnc "); /* the command is to be copied */
-        const bool whole = *line == '#' || (said && said < end);
+        static const char command[] = ", made by attnc "; /* it is to be copied */
+        const bool whole = *line == '#' || (length > room && memmem(line, length, command, sizeof command - 1));
         comment = ends_in_comment(line, length, comment);
         while (!whole && length > room && (cut = cut_of(line, length, room)) > 0) {
             text_append(&folded, line, cut);
