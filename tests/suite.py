@@ -41,6 +41,11 @@ def compiler(name):
     raise Skip('there is no ' + name)
 
 
+def cached(name):
+    """The compiler by a word that takes from ccache, where there is one, what ./dev test compiled before."""
+    return 'ccache ' + compiler(name) if shutil.which('ccache') else compiler(name)
+
+
 def script(path):
     """A suite, from the root of the project, as a module."""
     loader = importlib.machinery.SourceFileLoader(os.path.basename(path), os.path.join(ROOT, path))

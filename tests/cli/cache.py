@@ -12,7 +12,7 @@ from suite import Skip, check
 
 CASES = []
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out')
-CC = '#!/bin/sh\nfor w in "$@"; do case $w in */%s.c) echo x >> "%s";; esac; done\nexec gcc "$@"\n'
+CC = '#!/bin/sh\nfor w in "$@"; do case $w in */%s.c) echo x >> "%s";; esac; done\nexec clang-19 "$@" -O0\n'
 
 
 def case(function):
@@ -24,8 +24,8 @@ class Cache:
     """A cache of its own, and how often a kernel was compiled into it."""
 
     def __init__(self, place, names=('soft',)):
-        if not shutil.which('gcc'):
-            raise Skip('there is no gcc')
+        if not shutil.which('clang-19'):
+            raise Skip('there is no clang-19')
         place.arrays()
         self.place, self.base, self.folder = place, place.path('cache'), place.path('cache', 'attnc')
         place.write('bin/mycc', CC % (names[0] if len(names) == 1 else '*', place.path('log')))
