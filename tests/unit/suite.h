@@ -6,6 +6,13 @@
 #include <CUnit/TestRun.h>
 #include <stdio.h>
 
+/* How often to do what takes long: once under the sanitizers, for ./dev test runs it without them, too. */
+#ifdef __SANITIZE_ADDRESS__
+#define UNIT_TIMES(n) 1
+#else
+#define UNIT_TIMES(n) (n)
+#endif
+
 struct unit_test {
     const char *name;
     void (*run)(void);
