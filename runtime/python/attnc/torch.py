@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ._call import Saved
+from ._call import Saved, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, kernel as _kernel
 
@@ -244,13 +244,6 @@ def _is_eager(*tensors: Any) -> bool:
     return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
-def _is_plain(q: Any, k: Any, v: Any) -> bool:
-    """Whether they go straight to the kernel, which checks them as well as call() does, in less time."""
-    return bool(not torch.compiler.is_compiling() and type(q) is Tensor and type(k) is Tensor and type(v) is Tensor
-                and not (q.requires_grad or k.requires_grad or v.requires_grad)
-                and not torch.is_autocast_enabled("cpu") and _is_undisturbed())
-
-
 def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
               seed: Optional[int], out: Any = None, threads: Optional[int] = None) -> Tensor:
     q, k, v = (a.detach() if a.requires_grad else a for a in (q, k, v))
@@ -262,8 +255,12 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Seque
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
     """What Kernel.__call__ does with tensors."""
-    if out is None and threads is None and given is kernel._none and _is_plain(q, k, v):
-        return kernel._binding.forward(q, k, v, given, seed, None, torch.get_num_threads())  # type: ignore[no-any-return]
+    if (out is None and threads is None and given is kernel._none and not torch.compiler.is_compiling()
+            and not torch.is_autocast_enabled("cpu") and _is_undisturbed()):
+        binding, cores = kernel._binding, torch.get_num_threads()
+        key = key_of_tensors(binding, q, k, v, seed, cores)
+        if key is not None:  # the kernel checks them as well as what follows, in less time
+            return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
         narrow = torch.get_autocast_dtype("cpu")
