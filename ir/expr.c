@@ -62,6 +62,11 @@ bool axis_is_counted(const struct axis *a)
     return a->source == SIZE_CONSTANT || a->source == SIZE_UNITS;
 }
 
+bool axis_is_whole(const struct axis *a)
+{
+    return a->source == SIZE_CONSTANT || a->source == SIZE_ROWS;
+}
+
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size)
 {
     switch (m->axis[axis].source) {
@@ -72,6 +77,7 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     case SIZE_MEMBERS: return size->members;
     case SIZE_N_Q: return size->n_q;
     case SIZE_N_K: return size->n_k;
+    case SIZE_ROWS: return size->members * size->n_q;
     case SIZE_CHUNKS: return size->n_k > 0 ? (size->n_k - 1) / m->axis[axis].extent + 1 : 1;
     case SIZE_QUERY_CHUNKS: return size->n_q > 0 ? (size->n_q - 1) / m->axis[axis].extent + 1 : 1;
     }

@@ -91,6 +91,12 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
     }
 }
 
+/* Whether a number stands after the word for the size. */
+static bool has_extent(enum size_source source)
+{
+    return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_UNITS || source == SIZE_ROWS;
+}
+
 void axis_lines_print(const struct module *m, struct text *out)
 {
     for (int a = 0; a < m->axes; a++) {
@@ -99,8 +105,7 @@ void axis_lines_print(const struct module *m, struct text *out)
             text_add(out, "%lld\n", (long long)m->axis[a].extent);
         else {
             text_add(out, "%s", size_name(m->axis[a].source));
-            if (axis_is_chunks(&m->axis[a]) || m->axis[a].source == SIZE_UNITS)
-                text_add(out, " %lld", (long long)m->axis[a].extent);
+            if (has_extent(m->axis[a].source)) text_add(out, " %lld", (long long)m->axis[a].extent);
             text_add(out, "\n");
         }
     }
@@ -361,9 +366,10 @@ void reader_axis_lines(struct reader *r)
             }
         if (source == SIZE_CONSTANT) {
             if (!number_token(r))
-                expected(r, "an extent: a number, batch, kv_heads, members, n_q, n_k, chunks, query_chunks or units");
+                expected(
+                    r, "an extent: a number, batch, kv_heads, members, n_q, n_k, chunks, query_chunks, units or rows");
             extent = reader_int(r, 1);
-        } else if (source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_UNITS)
+        } else if (has_extent(source))
             extent = reader_int(r, 1);
         if (!r->failed) module_axis(m, name, source, extent);
     }

@@ -85,7 +85,7 @@ const char *module_check(struct module *m)
         if (!name_is_plain(name) || strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)
             return arena_printf(m->arena, "'%s' cannot name an axis", name ? name : "");
         if (module_find_axis(m, name) != a) return arena_printf(m->arena, "two axes are called '%s'", name);
-        if (m->axis[a].source == SIZE_CONSTANT && m->axis[a].extent < 1)
+        if (axis_is_whole(&m->axis[a]) && m->axis[a].extent < 1)
             return arena_printf(m->arena, "axis '%s' has no positive extent", name);
     }
     return NULL;
@@ -106,7 +106,7 @@ const char *ref_check(struct module *m, const struct ref *r, int rank, const int
         if (from->source != to->source)
             return arena_printf(m->arena, "subscript %d runs along '%s', which is not as long as '%s'", k + 1,
                                 from->name, to->name);
-        if (from->source == SIZE_CONSTANT && from->extent > to->extent)
+        if (axis_is_whole(from) && from->extent > to->extent)
             return arena_printf(m->arena, "subscript %d runs along '%s', which is longer than '%s'", k + 1, from->name,
                                 to->name);
     }

@@ -84,7 +84,7 @@ const char *size_name(enum size_source source); /* in the text of both IRs and i
 struct axis {
     const char *name;
     enum size_source source;
-    int64_t extent; /* SIZE_CONSTANT, SIZE_UNITS; of one chunk where it is chunks */
+    int64_t extent; /* SIZE_CONSTANT, SIZE_UNITS; of one chunk where it is chunks; SIZE_ROWS: the most */
 };
 
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
@@ -141,6 +141,7 @@ int module_find_axis(const struct module *m, const char *name);                 
 bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
 bool axis_is_chunks(const struct axis *a);
 bool axis_is_counted(const struct axis *a); /* its extent does not depend on the problem */
+bool axis_is_whole(const struct axis *a);   /* tiles have all of it, counted from 0: it is constant, or rows */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);

@@ -89,11 +89,14 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* How many of an input's or output's axes are sequences; -1: it is neither. */
+/* How many of an input's or output's axes are sequences, or rows, which have one; -1: it is neither. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;
-    for (int k = 0; k < a->rank; k++) count += axis_is_sequence(&l->module->axis[a->axes[k]]);
+    for (int k = 0; k < a->rank; k++) {
+        const struct axis *axis = &l->module->axis[a->axes[k]];
+        count += axis_is_sequence(axis) || axis->source == SIZE_ROWS;
+    }
     return a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT ? count : -1;
 }
 

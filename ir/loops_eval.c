@@ -79,7 +79,7 @@ static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     const struct axis *axis = &e->module->axis[a->axes[k]];
     if (a->kind != ARRAY_TILE || axis_is_chunks(axis)) return 0;
-    return axis->source != SIZE_CONSTANT || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
+    return !axis_is_whole(axis) || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
 }
 
 /* How many indices the current range of an axis holds. */
@@ -429,7 +429,7 @@ static void forget(struct machine *e, const struct stmt *s)
         bool slots = array_has_slots(e->loops, array),
              moves = array->shared || slots ? s->parallel && head : s->parallel;
         for (int k = 0; k < array->rank; k++) {
-            bool part = source != SIZE_CONSTANT || array->extent[k] < e->module->axis[s->axis].extent;
+            bool part = !axis_is_whole(&e->module->axis[s->axis]) || array->extent[k] < e->module->axis[s->axis].extent;
             moves |= array->axes[k] == s->axis && part && (!axis_is_chunks(&e->module->axis[s->axis]) || s->window);
         }
         if (array->kind != ARRAY_TILE || !moves) continue;

@@ -39,7 +39,8 @@ static uint32_t bit(int axis)
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
-    int64_t extent = axis_is_counted(a) ? a->extent : -1, step = c->window[axis] ? 0 : c->step[axis];
+    int64_t extent = axis_is_counted(a) || axis_is_whole(a) ? a->extent : -1,
+            step = c->window[axis] ? 0 : c->step[axis];
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
@@ -104,7 +105,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         int along = ref_axis(r, k);
         if (along < 0) continue;
         const struct axis *axis = &c->module->axis[along];
-        bool fixed = c->module->axis[a->axes[k]].source == SIZE_CONSTANT;
+        bool fixed = axis_is_whole(&c->module->axis[a->axes[k]]);
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);

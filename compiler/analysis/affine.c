@@ -140,6 +140,11 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
     if (e->op == EXPR_MOD && constant)
         return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
+    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* of rows: their queries, and their members */
+        if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
+        x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
+        return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
+    }
     if (e->op != EXPR_MIN && e->op != EXPR_MAX) return NULL;
     const struct expr *y = expr_extreme(m, b, largest);
     x = expr_extreme(m, a, largest);

@@ -6,7 +6,7 @@ enum { ROWS_AT_A_TIME = 64 }; /* rows of a unit are as many times this */
 
 static bool run_time(const struct graph *g, int axis)
 {
-    return g->module->axis[axis].source != SIZE_CONSTANT;
+    return !axis_is_whole(&g->module->axis[axis]);
 }
 
 /* Marks v and all that it is computed from. */

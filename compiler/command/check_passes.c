@@ -227,7 +227,8 @@ static const struct judged *judge_once(struct checking_passes *x, const struct c
     j = arena_alloc(x->arena, sizeof *j);
     *j = (struct judged){.next = x->judged, .hash = hash};
     x->judged = j;
-    for (int n = 0; n < c->of_passes && !wrong; n++) wrong = judge(x, &program, k->linear, n, j);
+    for (int n = 0; n < c->of_passes && !wrong; n++)
+        if (!k->few || queries_are_few(&c->size[n])) wrong = judge(x, &program, k->linear, n, j);
     if (wrong)
         complain(c->o, "%s: after pass '%s'%s%s: %s", c->p->spec->name, pass->name, x->of ? " of " : "",
                  x->of ? x->of : "", wrong);
@@ -240,8 +241,7 @@ static void say_program(struct checking_passes *x, const struct compilation *k)
     const struct checking *c = x->c;
     if (x->said) return;
     x->said = true;
-    check_say(c, " %s%s, %s", k->target->name, target_features_text(x->arena, k->target),
-              k->linear ? "linear" : "quadratic");
+    check_say(c, " %s%s, %s", k->target->name, target_features_text(x->arena, k->target), compilation_form(k));
     if (k->schedule && k->schedule->from)
         check_say(c, ", the schedule from %lld keys on", (long long)k->schedule->from);
     check_say(c, "%s%s\n", x->of ? ", backward: " : "", x->of ? x->of : "");

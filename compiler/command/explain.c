@@ -105,6 +105,31 @@ static void explain_states(const struct compilation *c)
     }
 }
 
+static bool has_few(const struct unit *p)
+{
+    for (int k = 0; k < p->versions; k++)
+        if (p->version[k].few) return true;
+    return false;
+}
+
+/* Where few queries have loops of their own. */
+static void explain_few(const struct unit *p)
+{
+    const struct version *v = p->version;
+    for (int k = 0; k < p->versions && v[k].target == v[0].target; k++) {
+        if (!v[k].few || (k > 0 && v[k - 1].few_rows == v[k].few_rows)) continue;
+        const struct module *m = v[k].few->graph->module;
+        int64_t chunk = 0;
+        for (int a = 0; a < m->axes; a++)
+            if (axis_is_chunks(&m->axis[a])) chunk = m->axis[a].extent;
+        printf("  few:%s up to %d queries, where the heads that share keys have %lld rows of them or fewer, meet the "
+               "keys in chunks of %lld, shared out\n"
+               "  among threads; a key is read once for all rows\n",
+               v[k].from ? arena_printf(p->arena, " from %lld keys on", (long long)v[k].from) : "", MAX_FEW_QUERIES,
+               (long long)v[k].few_rows, (long long)chunk);
+    }
+}
+
 static void explain_algorithm(const struct unit *p)
 {
     const struct compilation *first = p->compilation[0], *linear = NULL;
@@ -119,6 +144,7 @@ static void explain_algorithm(const struct unit *p)
             : first->linear ? "Algorithm: linear"
                             : "Algorithm: quadratic for short, linear for long sequences");
     if (!first->linear) printf("  quadratic: every query meets every key that its mask lets it see\n");
+    explain_few(p);
     if (!linear) {
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
         return;
@@ -193,8 +219,10 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
                            machine_peak_spread(costs->machine, dtype, costs->threads), machine_cache()};
 }
 
-/* The rows of a table, of forward or of backward. Returns whether all pairs were counted. */
-static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, bool backward)
+/* The rows of a table, of forward, of one query or as many as keys, or of backward. Returns whether all pairs were
+ * counted. */
+static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, bool backward,
+                        bool one_query)
 {
     const struct target *target = p->compilation[0]->target;
     bool exact = true;
@@ -202,10 +230,13 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
            "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];
-        const struct compilation *forward = unit_choice(p, target, n);
-        const struct program program = backward ? unit_gradients(p, target, n, true)
-                                                : (struct program){forward, &forward, 1};
-        const struct problem_size size = {1, 1, 1, n, n};
+        int64_t rows;
+        const struct compilation *few = one_query ? unit_few(p, target, n, &rows) : NULL,
+                                 *forward = few ? few : unit_choice(p, target, n);
+        const struct program program = backward
+                                           ? unit_gradients(p, target, n, true)
+                                           : (struct program){few ? unit_defaults(p)->quadratic : forward, &forward, 1};
+        const struct problem_size size = {1, 1, 1, one_query ? 1 : n, n};
         struct counts counts;
         struct roofline roofline;
         bool memory;
@@ -215,7 +246,7 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
         double seconds = roofline_seconds(&roofline, limits->peak, limits->bandwidth, &memory);
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
         printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n,
-               program.whole->linear ? "linear" : "quadratic", counts.flops, counts.visited, share, counts.work,
+               compilation_form(few ? few : program.whole), counts.flops, counts.visited, share, counts.work,
                counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
@@ -241,7 +272,11 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
     printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of "
            "cache\n",
            limits.peak / limits.bandwidth, (long long)limits.cache);
-    const bool exact = print_costs(p, costs, &limits, false);
+    const bool exact = print_costs(p, costs, &limits, false, false);
+    if (has_few(p)) {
+        printf("  and with one query and n keys\n");
+        print_costs(p, costs, &limits, false, true);
+    }
     printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and "
            "bytes are of all visited pairs;\n"
            "  `useful` is the share of these that the mask leaves. Work has maps too, an exponential at what it takes. "
@@ -290,7 +325,7 @@ static void explain_gradients(const struct unit *p, const struct costs *costs)
     const struct limits limits = limits_of(p, costs);
     section("Gradients, for one head with n queries and keys");
     explain_parts(p, costs);
-    print_costs(p, costs, &limits, true);
+    print_costs(p, costs, &limits, true, false);
     printf(
         "  FLOPs count every product once, `visited` the pairs of all parts: those that share no loops compute their "
         "weights again, and so\n"
@@ -369,7 +404,7 @@ static void explain_targets(const struct unit *p)
         printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of "
                "workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
-               p->compilation[t]->target->registers, p->compilation[t]->linear ? "linear" : "quadratic",
+               p->compilation[t]->target->registers, compilation_form(p->compilation[t]),
                loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
                (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
                (long long)loops_bytes(p->compilation[t]->loops));

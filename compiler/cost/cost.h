@@ -7,6 +7,8 @@
 
 /* The cost model (model.c): from how many keys on the linear form takes less work than the quadratic one. */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
+/* Up to how many queries that share a key the quadratic form takes less work for it than the linear one's states. */
+int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Why the linear form takes more work however long the sequence is, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
 /* What products of pairs of bf16 take off the work for a query and a key. */

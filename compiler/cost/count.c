@@ -573,6 +573,8 @@ static bool counter_open(struct counter *x, const struct compilation *c, const s
     struct roles roles;
     roles_of(x->g, 0, &roles);
     x->query = roles.lane;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_ROWS) x->query = a;
     x->key = roles.stream;
     x->chunk = roles.chunk;
     const size_t values = (size_t)x->g->values;

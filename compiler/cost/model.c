@@ -122,6 +122,12 @@ int64_t crossover_length(const struct compilation *quadratic, const struct compi
     return crossover(quadratic, linear, work_saved_by_bf16(quadratic));
 }
 
+int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear)
+{
+    const double pair = work_of(quadratic->graph).pair - work_saved_by_bf16(quadratic);
+    return (int64_t)((work_of(linear->graph).key + fold_work(linear)) / pair);
+}
+
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
 {
     const struct graph *g = linear->graph;

@@ -219,6 +219,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
                 iterate(w, s, weight);
             break;
         case SIZE_UNITS: iterate(w, s, weight); break;
+        case SIZE_ROWS:
         case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts meet the same pairs */
         case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
         case SIZE_KV_HEADS:
@@ -266,7 +267,9 @@ void count_visits(const struct loops *l, const struct problem_size *size, struct
     *out = (struct visited){.exact = true};
     for (int a = 0; a < w.m->axes; a++) {
         w.size[a] = axis_extent(w.m, a, size);
-        bool whole = axis_is_chunks(&w.m->axis[a]) || axis_is_counted(&w.m->axis[a]);
+        const bool rows = w.m->axis[a].source == SIZE_ROWS, counted = axis_is_counted(&w.m->axis[a]),
+                   whole = rows || counted || axis_is_chunks(&w.m->axis[a]);
+        if (rows) w.query = a;
         w.hi[a] = whole ? w.size[a] : 1;
         w.stride[a] = 1;
     }

@@ -61,6 +61,9 @@ const struct target *unit_target_here(const struct unit *p);
 /* What the kernel runs on target t for that number of keys; NULL: it was not made for that. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
+/* What it runs there where queries are few (schedule.h), up to so many rows; NULL: what it runs for many. */
+const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
+
 /* A compilation like c, one of the unit's, before its first pass. (versions.c) */
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);
 /* What computes all gradients for that number of keys, from what forward saved where it was `kept`; no parts: the spec

@@ -30,7 +30,10 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
             graph_print(c->graph, &t);
         else
             loops_print(c->loops, &t);
-        fprintf(stderr, "# after %s, for %s, %s%s\n%s", pass->name, c->target->name, c->linear ? "linear" : "quadratic",
+        fprintf(stderr, "# after %s, for %s, %s%s\n%s", pass->name, c->target->name,
+                c->linear ? "linear"
+                : c->few  ? "quadratic, few queries"
+                          : "quadratic",
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
                     : "",
@@ -55,6 +58,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .diagnostics = like->diagnostics,
                               .source = p->graph,
                               .linear = like->linear,
+                              .few = like->few,
                               .program = like->program,
                               .group = like->group};
     c->graph = build_graph(p->arena, p->spec, c->diagnostics); /* every compilation has a module of its own */
@@ -168,7 +172,8 @@ static void make_backward(struct maker *x, const struct target *target)
             count++;
         }
         for (int n = 0; n < MAX_PARTS && parts != last; n++)
-            p->backward[p->backwards++] = (struct version){target, parts->part[n], from, 1, n};
+            p->backward[p->backwards++] = (struct version){
+                .target = target, .c = parts->part[n], .from = from, .cooperative = 1, .part = n};
         last = parts;
         next = INT64_MAX;
         for (int v = 0; v < p->versions; v++)
@@ -245,6 +250,34 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = c->reason;
 }
 
+/* The form for few queries, beside all versions of a target; NULL: there is none, or it pays for no length. */
+static struct compilation *make_few(const struct maker *x, const struct target *target, bool shown)
+{
+    struct maker trial = *x;
+    trial.d = diagnostics_new(x->p->arena, "", NULL, 0);
+    const struct compilation like = {.target = target, .diagnostics = trial.d, .few = true};
+    struct compilation *c = unit_recompile(x->p, &like);
+    const bool good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
+    return good && !c->reason ? c : NULL;
+}
+
+/* Adds it to the versions from number `first` on, which are those of the target. */
+static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
+                    bool shown)
+{
+    struct unit *p = x->p;
+    struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR ? NULL : make_few(x, target, shown);
+    bool any = false;
+    for (int v = first; v < p->versions && c; v++) {
+        const struct compilation *linear = p->version[v].c->linear ? by_default->linear : NULL;
+        p->version[v].few_rows = linear ? rows_before_linear(by_default->quadratic, linear) : MAX_FEW_ROWS;
+        if (p->version[v].few_rows > MAX_FEW_ROWS) p->version[v].few_rows = MAX_FEW_ROWS;
+        if (p->version[v].few_rows > 0) p->version[v].few = c;
+        any |= p->version[v].few != NULL;
+    }
+    if (any) p->compilation[p->compilations++] = c;
+}
+
 /* Whether the two are the same code. */
 static bool same_code(const struct compilation *a, const struct compilation *b)
 {
@@ -269,7 +302,8 @@ static void add(struct unit *p, struct compilation *c, int64_t from, int first, 
     if (k == p->compilations) p->compilation[p->compilations++] = c;
     const struct version *last = p->versions > first_version ? &p->version[p->versions - 1] : NULL;
     if (last && last->c == p->compilation[k] && last->cooperative == cooperative) return;
-    p->version[p->versions++] = (struct version){c->target, p->compilation[k], from, cooperative, 0};
+    p->version[p->versions++] = (struct version){
+        .target = c->target, .c = p->compilation[k], .from = from, .cooperative = cooperative};
 }
 
 /* The code for a target goes if none of it uses the last of its features: the target after it has the others. */
@@ -348,6 +382,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
             if (linear) add(p, linear, crossover > from ? crossover : from, first, first_version);
         }
         if (x->good) drop_idle(p, first, first_version);
+        if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
     }
     if (!x->good) return false;
     for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
@@ -380,4 +415,13 @@ const struct compilation *unit_choice(const struct unit *p, const struct target 
     for (int k = 0; k < p->versions; k++)
         if (p->version[k].target == t && p->version[k].from <= keys) choice = p->version[k].c;
     return choice;
+}
+
+const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows)
+{
+    const struct version *choice = NULL;
+    for (int k = 0; k < p->versions; k++)
+        if (p->version[k].target == t && p->version[k].from <= keys) choice = &p->version[k];
+    *rows = choice ? choice->few_rows : 0;
+    return choice ? choice->few : NULL;
 }

@@ -31,9 +31,16 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
+static bool has_rows(const struct emitter *x, const struct array *a)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (x->m->axis[a->axes[k]].source == SIZE_ROWS) return true;
+    return false;
+}
+
 bool emit_has_members(const struct emitter *x, const struct array *a)
 {
-    bool members = false;
+    bool members = has_rows(x, a);
     for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
     return members;
 }
@@ -134,6 +141,11 @@ const char *emit_address(struct emitter *x, const struct ref *r)
                                  x->m->axis[a->axes[k]].name);
         else
             index = emit_integer_text(x, r->sub[k], true);
+        if (x->m->axis[a->axes[k]].source == SIZE_ROWS && array_of_elements(x->l, a)) {
+            made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, a->name, index,
+                                a->name);
+            continue;
+        }
         made = strcmp(stride, "1") == 0
                    ? arena_printf(arena, "%s + %s", made, index)
                    : arena_printf(arena, "%s + %s * %s", made, index,
@@ -151,8 +163,8 @@ const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
     if (emit_apart(x, axis)) return emit_end(x, axis);
-    return axis_is_counted(&x->m->axis[axis]) && !x->cut[axis] ? emit_size(x->m, axis)
-                                                               : arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    const bool whole = axis_is_counted(&x->m->axis[axis]) || axis_is_whole(&x->m->axis[axis]);
+    return whole && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r)

@@ -17,11 +17,17 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < s->rank; k++) {
         const char *name = x->m->axis[s->axes[k]].name,
                    *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
-        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s%s)", 4 * k, "", name, name, emit_range(x, s->axes[k]), name,
-                  step);
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)", 4 * k, "", name, emit_first(x, s->axes[k]), name,
+                  emit_end(x, s->axes[k]), name, step);
     }
+    const bool keys = x->c->few && s->rank == 2 && emit_tiled(x, s->axes[0]);
+    if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
     emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
               emit_address(x, from));
+    if (!keys) return true;
+    emit_line(x, "%*s__builtin_prefetch(%s + 64 * %s, 0, 2);", 4 * s->rank, "", emit_address(x, from),
+              emit_step(x, from, s->axes[0]));
+    emit_line(x, "%*s}", 4 * (s->rank - 1), "");
     return true;
 }
 
@@ -32,6 +38,8 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     bool widens = dtype_bytes(x->l->array[from->of].dtype) == 2;
     if (s->rank != 2 || dtype_bytes(x->l->array[to->of].dtype) == 2) return false;
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
+    if (row >= 0 && x->m->axis[row].source == SIZE_ROWS && x->l->array[from->of].kind != ARRAY_TILE)
+        return false; /* rows of several heads are not all as far apart */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;

@@ -73,35 +73,45 @@ const char *emit_guard(const struct compilation *const *c, int k)
     return guard;
 }
 
-/* The versions of one target, the one for the longest sequences first. */
+/* What a version is to run. */
+static void returned(const struct compilation *c, int cooperative, bool phases, bool apart, struct text *out)
+{
+    const struct loops *l = c->loops;
+    text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows",
+             emit_function(c, emit_form(c)), (long long)emit_tasks_of(l), (long long)l->workspace);
+    if (c->program == PROGRAM_SAVING) text_add(out, ", .saves = 1");
+    if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
+    if (emit_units_of(l))
+        text_add(out, ", .units = %lld, .unit_heads = %d", (long long)emit_units_of(l),
+                 emit_tasks_over(l, SIZE_MEMBERS)    ? 2
+                 : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
+                                                     : 0);
+    if (emit_in_order(l)) text_add(out, ", .in_order = 1");
+    if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
+    if (emit_in_phases(l))
+        text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,
+                 (long long)loops_slots(l));
+    if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
+    if (c->few && emit_param_of_ids(c->source)) text_add(out, ", .any_order = 1");
+    text_add(out, "};\n");
+}
+
+/* The versions of one target, the one for the longest sequences first, each after that for few queries. */
 static void returns(const struct version *v, int count, int deeper, bool phases, bool apart, struct text *out)
 {
     for (int n = count - 1; n >= 0; n--) {
-        const struct compilation *c = v[n].c;
+        if (v[n].few) {
+            text_add(out, "%*s    if (", deeper, "");
+            if (n > 0) text_add(out, "n_k >= %lld && ", (long long)v[n].from);
+            text_add(out, "rows <= %lld) ", (long long)v[n].few_rows);
+            returned(v[n].few, 1, phases, apart, out);
+        }
         text_add(out, "%*s    ", deeper, "");
         if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
-        if (!c) {
+        if (v[n].c)
+            returned(v[n].c, v[n].cooperative, phases, apart, out);
+        else
             text_add(out, "return (struct version){.idle = 1};\n");
-            continue;
-        }
-        const struct loops *l = c->loops;
-        text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld",
-                 emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
-                 (long long)l->workspace);
-        if (c->program == PROGRAM_SAVING) text_add(out, ", .saves = 1");
-        if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
-        if (emit_units_of(l))
-            text_add(out, ", .units = %lld, .unit_heads = %d", (long long)emit_units_of(l),
-                     emit_tasks_over(l, SIZE_MEMBERS)    ? 2
-                     : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
-                                                         : 0);
-        if (emit_in_order(l)) text_add(out, ", .in_order = 1");
-        if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
-        if (emit_in_phases(l))
-            text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,
-                     (long long)loops_slots(l));
-        if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].cooperative);
-        text_add(out, "};\n");
     }
 }
 
@@ -116,9 +126,10 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
         count = same_versions(v + k, versions - k);
         const char *guard = emit_guard(e->c, compilation);
         if (*guard) text_add(out, "#if %s\n", guard);
-        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
+        const bool several = count > 1 || v[k].few;
+        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, several ? " {" : "");
         returns(v + k, count, *m->supported ? 4 : 0, phases, apart, out);
-        if (*m->supported && count > 1) text_add(out, "    }\n");
+        if (*m->supported && several) text_add(out, "    }\n");
         if (*guard) text_add(out, "#endif\n");
         certain = emit_certain_target(m);
         compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
@@ -129,7 +140,9 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
 
 void emit_choice(const struct emitted_file *e, struct template_names *t)
 {
-    bool used = true, any = false;
+    bool used = true, any = false, few = false;
+    for (int k = 0; k < e->versions; k++) few |= e->version[k].few != NULL;
+    template_set_number(t, "FEW", few);
     for (int k = 0, count; k < e->versions; k += count) {
         count = same_versions(e->version + k, e->versions - k);
         used &= count > 1;

@@ -23,7 +23,7 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
 }
 
 /* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
-enum { MAX_ARGUMENTS = 17 };
+enum { MAX_ARGUMENTS = 18 };
 struct argument {
     const char *name, *type, *value;
 };
@@ -154,7 +154,8 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 }
 
 /* The same where the values have the lanes, and pairs are rows of weights. */
-static void emit_across_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments)
+static void emit_across_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments,
+                               bool fetched)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of];
@@ -162,13 +163,16 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     const char *steps = emit_range(x, s->axis), *value_row = emit_step(x, lane, s->axis);
     const char *columns = emit_size(x->m, s->axes[1]), *i = x->m->axis[s->axes[0]].name;
     const int64_t most = weights->extent[weights->rank - 1];
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
     if (most > x->region_keys) x->region_keys = most;
     emit_line(
         x, "if (__builtin_expect(%s!finite_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what sees them */",
-        s->when ? arena_printf(arena, "(%s) && ", emit_integer(x, s->when)) : "", x->suffix, emit_corner(x, s, lane),
-        value_row, steps, columns);
+        partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, emit_corner(x, s, lane), value_row, steps,
+        columns);
     x->indent += 4;
-    emit_call(x, "dot_finite_lanes", argument, arguments);
+    struct argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
+    memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
+    emit_call(x, "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
     x->indent += 4;
     emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(most / x->lanes));
@@ -181,7 +185,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    emit_call(x, "dot", argument, arguments);
+    emit_call(x, fetched ? "dot_fetched" : "dot", argument, arguments);
     x->indent -= 4;
 }
 
@@ -204,6 +208,26 @@ static bool is_last_across(const struct emitter *x, const struct stmt *s)
     return true;
 }
 
+/* Inner products of rows with what is stored along the sum, too. */
+static void emit_along(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    struct arena *arena = x->m->arena;
+    const char *size = "int64_t ";
+    const struct argument argument[] = {
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"columns", size, emit_range(x, s->axes[1])},
+        {"steps", size, emit_range(x, s->axis)},
+        {"a", arena_printf(arena, "const %s *", x->real), emit_corner(x, s, row)},
+        {"a_row", size, emit_step(x, row, s->axes[0])},
+        {"b", arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)), emit_corner(x, s, lane)},
+        {"b_row", size, emit_step(x, lane, s->axes[1])},
+        {"c", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+    };
+    emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
+}
+
 void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -217,6 +241,10 @@ void emit_dot(struct emitter *x, const struct stmt *s)
               : add  ? "+="
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
+    if (x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis) {
+        emit_along(x, s);
+        return;
+    }
     const bool across = x->l->array[to->of].sums;
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
@@ -250,10 +278,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         position = position_of(x, s);
         emit_line(x, "await_turn(call, task, %s);", position);
     }
-    if (across && s->where)
-        emit_across_region(x, s, argument, arguments);
+    const struct array *weights = &x->l->array[row->of];
+    const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
+    if (s->where && weights->kind == ARRAY_TILE && ref_axis(row, row->rank - 1) == s->axis)
+        emit_across_region(x, s, argument, arguments, fetched);
     else if (!s->where)
-        emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+        emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
     else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);

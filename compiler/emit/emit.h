@@ -7,7 +7,7 @@
 #include "../target/target.h"
 
 enum {
-    MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES,
+    MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + MAX_VERSIONS,
     MAX_PARTS = 32,
     MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS
 };
@@ -17,8 +17,10 @@ struct version {
     const struct target *target;
     const struct compilation *c; /* NULL: this part of the gradients has nothing to do */
     int64_t from;
-    int cooperative; /* which heads all threads work on together */
-    int part;        /* of the gradients: its number */
+    int cooperative;               /* which heads all threads work on together */
+    int part;                      /* of the gradients: its number */
+    const struct compilation *few; /* runs instead where queries are few and have `few_rows` rows or fewer; or NULL */
+    int64_t few_rows;
 };
 
 /* What is emitted: all that one spec was compiled to. */

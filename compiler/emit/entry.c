@@ -551,7 +551,10 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     emit_choice(e, &t);
     if (e->p->parts) emit_choice_of_parts(e, &t);
     template_set_text(&t, "PARAMS_FUNCTIONS", &params);
-    template_set_number(&t, "BY_LENGTH", emit_by_length(e->version, e->versions));
+    bool several = emit_by_length(e->version, e->versions);
+    for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
+    template_set_number(&t, "SEVERAL", several);
+    template_set_number(&t, "MAX_FEW_QUERIES", MAX_FEW_QUERIES);
     template_set(&t, "LENGTHS", lengths(e->version, e->versions, t.arena));
     template_set(&t, "NAME_AS_TEXT", arena_printf(t.arena, "\"%s\"", c->spec->name));
     template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");

@@ -66,6 +66,14 @@ static void heading(const struct emitted_file *e, struct text *out)
              "   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what "
              "came before.\n"
              "   Keys that no query of the tile sees are skipped.\n");
+    bool few = false;
+    for (int k = 0; k < e->compilations; k++) few |= c[k]->few;
+    if (few)
+        text_add(
+            out,
+            "   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in "
+            "the lanes:\n"
+            "   each key is read once, in chunks that threads share out, whose sums are added up in their order.\n");
     const int64_t from = linear_from(e);
     for (int k = 0; k < e->compilations; k++)
         if (c[k]->features) {
@@ -79,9 +87,8 @@ static void heading(const struct emitted_file *e, struct text *out)
     for (int k = 0; k < e->compilations; k++) {
         if (c[k]->program != PROGRAM_FORWARD && c[k]->program != PROGRAM_SAVING) continue;
         text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread",
-                 c[k]->target->name, c[k]->linear ? "linear" : "quadratic",
-                 loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
-                 (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
+                 c[k]->target->name, compilation_form(c[k]), loops_paired(c[k]->loops) ? " with products of bf16," : "",
+                 (long long)c[k]->tile_q, (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
         if (spec->schedules > 1) lengths_of(e, c[k], out);
         text_add(out, "\n");
     }

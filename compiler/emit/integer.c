@@ -85,8 +85,13 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
-    case EXPR_LO: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
-    case EXPR_HI: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
+    case EXPR_LO:
+        if (x->m->axis[e->integer].source == SIZE_ROWS && !ranged(x, (int)e->integer)) return "0";
+        return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
+    case EXPR_HI:
+        if (x->m->axis[e->integer].source == SIZE_ROWS && !ranged(x, (int)e->integer))
+            return emit_size(x->m, (int)e->integer);
+        return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
     case EXPR_INDEX:
         if (emit_apart(x, (int)e->integer))
             return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name,

@@ -105,7 +105,7 @@ static void fold_lanes(struct nest *n)
                   emit_end(x, s->axes[k]), axis);
     }
     bool maximum = a->fold == FOLD_MAX;
-    const char *folded = maximum ? "lane_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
+    const char *folded = maximum ? "lanes_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
     emit_line(x, "vec_%s %s = splat_%s(%s);", x->suffix, folded, x->suffix, none);
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane,
               x->lanes);
@@ -124,8 +124,8 @@ static void fold_lanes(struct nest *n)
     emit_line(x, "}");
     if (maximum) {
         const char *to = emit_element(x, &a->to);
-        emit_line(x, "for (int lane = 0; lane < %d; lane++)", x->lanes);
-        emit_line(x, "    if (%s[lane] > %s) %s = %s[lane];", folded, to, to, folded);
+        emit_line(x, "const %s largest = lane_max_%s(%s);", x->real, x->suffix, folded);
+        emit_line(x, "if (largest > %s) %s = largest;", to, to);
     } else {
         emit_line(x, "const %s total = lane_sum_%s(%s);", x->real, x->suffix, folded);
     }

@@ -31,6 +31,7 @@ int emit_param_shape(const struct graph *g, const struct value *v, const char **
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
         case SIZE_UNITS:
+        case SIZE_ROWS:
         case SIZE_MEMBERS: break;
         case SIZE_N_Q: shape[rank] = "ATTN_N_Q", said[rank] = "n_q"; break;
         case SIZE_N_K: shape[rank] = "ATTN_N_K", said[rank] = "n_k"; break;

@@ -14,7 +14,8 @@
 static const char *take(struct emitter *x, int64_t bytes)
 {
     if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c);
-    const char *at = arena_printf(x->m->arena, "(void *)(work + %lld)", (long long)x->workspace_used);
+    const char *at = arena_printf(x->m->arena, x->phases ? "(void *)(part->work + %lld)" : "(void *)(work + %lld)",
+                                  (long long)x->workspace_used);
     x->workspace_used += bytes;
     return at;
 }
@@ -114,7 +115,7 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
             emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
         }
-    open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t part = 0; part < %ss; part++) {", name));
+    open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t piece = 0; piece < %ss; piece++) {", name));
 }
 
 /* a - b, where b is text. */
@@ -173,8 +174,8 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     int opened = 0;
     if (s->ranges) {
         range_loop(x, s, name, &opened);
-        from = arena_printf(arena, "%s[part].from", name);
-        end = arena_printf(arena, "%s[part].to", name);
+        from = arena_printf(arena, "%s[piece].from", name);
+        end = arena_printf(arena, "%s[piece].to", name);
     }
     if (s->period) { /* the names are the loop's own: another over the same axis may follow in the block */
         open_loop(x, &opened, "{");

@@ -207,7 +207,7 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
 
 static void sizes(struct emitter *x, const char *users, struct text *out)
 {
-    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K};
+    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K, SIZE_ROWS};
     const char *chunks = NULL;
     for (int a = 0; a < x->m->axes; a++) {
         const char *size = emit_size(x->m, a),
@@ -219,7 +219,9 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         const char *name = size_name(given[k]);
         if (!has_word(users, name) && !(chunks && has_word(chunks, name))) continue;
-        if (given[k] == SIZE_MEMBERS)
+        if (given[k] == SIZE_ROWS)
+            text_add(out, "    const int64_t %s = call->p.heads / call->p.kv_heads * call->p.n_q;\n", name);
+        else if (given[k] == SIZE_MEMBERS)
             text_add(out, "    const int64_t %s = call->p.heads / %s;\n", name,
                      emit_units_of(x->l) ? "max(call->p.kv_heads, 1)" : "call->p.kv_heads");
         else
@@ -238,6 +240,7 @@ static bool value_of_units(const struct graph *g, int v)
 const char *emit_form(const struct compilation *c)
 {
     const char *name = c->linear ? "linear_" : "";
+    if (c->few) return "few";
     if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
     if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
     if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS && c->program != PROGRAM_FROM_SUMS)
@@ -343,7 +346,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     memcpy(outer, x->task_axis, sizeof outer);
     for (int k = 0; k < iterations.loops; k++) {
         int axis = iterations.loop[k]->axis;
-        x->cut[axis] = x->m->axis[axis].source == SIZE_CONSTANT;
+        x->cut[axis] = axis_is_whole(&x->m->axis[axis]);
         if (x->m->axis[axis].source == SIZE_MEMBERS) x->task_axis[axis] = true;
     }
     bool of_chunks = axis_is_chunks(&x->m->axis[loop->axis]);
@@ -353,7 +356,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     x->out = body;
     emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
-    if (x->c->program == PROGRAM_GRADIENTS || x->c->program == PROGRAM_SAVED)
+    if (x->c->few || x->c->program == PROGRAM_GRADIENTS || x->c->program == PROGRAM_SAVED)
         name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
     function(x, heads, &iterations,

@@ -63,11 +63,15 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "WIDE", 8 * e->lanes);
     template_set_number(x, "F64", f64);
     template_set_number(x, "F16", e->m->dtype == DTYPE_F16);
+    template_set(x, "STORED", emit_stored(e->m->dtype));
+    template_set(x, "LOAD_STORED",
+                 arena_printf(x->arena, "%s_%s", dtype_bytes(e->m->dtype) == 2 ? "widened" : "load", e->suffix));
     template_set_number(x, "DQ", dq);
     template_set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
     template_set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
     set_constants(x, f64, dq);
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
+    template_set_number(x, "SOME", 16);  /* rows: no more than a core can wait for at a time */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     for (int half = 1; half < e->lanes; half *= 2) {
@@ -104,8 +108,9 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
-    static const char *const names[] = {"bits",  "bit",   "finite", "add_seen",   "add_seen_lanes",
-                                        "block", "parts", "dot",    "dot_finite", "dot_finite_lanes"};
+    static const char *const names[] = {"bits",    "bit",       "finite",     "add_seen",   "add_seen_lanes",
+                                        "block",   "parts",     "dot",        "dot_finite", "dot_finite_lanes",
+                                        "columns", "dot_along", "dot_fetched"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

@@ -15,7 +15,7 @@
 bool multiplies_bf16(const struct compilation *c)
 {
     enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
-    return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear;
+    return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear && !c->few;
 }
 
 /* An input of bf16 whose neighbours in memory are neighbours along the axis. */

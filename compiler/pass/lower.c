@@ -37,6 +37,8 @@ static bool find_axes(struct lowering *x)
     x->stream = roles.stream;
     x->chunk = roles.chunk;
     x->outer = roles.outer;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_ROWS) x->rows = a;
     x->alone = roles.alone;
     x->unit = roles.unit;
     x->prefix = x->chunk >= 0;
@@ -138,6 +140,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
                                 .stream = -1,
                                 .chunk = -1,
                                 .ring = -1,
+                                .rows = -1,
                                 .unit = -1},
                     *x = &lowering;
     x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
@@ -159,7 +162,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (!x->prefix)
             x->chunk = module_axis(
                 x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes),
-                x->m->axis[x->stream].source == SIZE_N_Q ? SIZE_QUERY_CHUNKS : SIZE_CHUNKS, KEYS_AT_A_TIME * c->tile_k);
+                x->m->axis[x->stream].source == SIZE_N_Q ? SIZE_QUERY_CHUNKS : SIZE_CHUNKS,
+                (x->rows >= 0 ? FEW_TILES : KEYS_AT_A_TIME) * c->tile_k);
         lower_states(x, at);
         return;
     }

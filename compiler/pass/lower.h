@@ -32,6 +32,7 @@ struct lowering {
     int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* axes that loops around the one over keys sum over, as bits */
     bool alone;       /* the result has both sequences, or none, and is summed over `outer` alone */
+    int rows;         /* the axis of rows, where queries are few, or -1: then nothing but keys and elements has lanes */
     int unit;         /* the axis of the units that share out rows, or -1 */
     uint32_t within;  /* of a unit's loops: the axes of its rows but for those that its sums keep, as bits */
     bool prefix; /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
@@ -44,12 +45,15 @@ struct lowering {
     struct lowered_value *lowered;  /* one for each value of the graph */
     const bool *needed;             /* by value: in the statements that are being made */
     struct stmt **end, **before, **inside; /* where the next statement goes */
+    struct stmt **prepare;                 /* the same, of what rows are before they meet keys; NULL: with `before` */
     struct stmt **open, **close;           /* the same, around the rows of a unit */
     struct stmt **opened, **closed;        /* the beginnings of these two lists */
     struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
 };
 
 bool lower_run_time(const struct lowering *x, int axis);
+/* Whether a value is of pairs of queries and keys. */
+bool lower_of_pairs(const struct lowering *x, const struct value *v);
 /* Whether a value is the sum over the rows of each unit. */
 bool lower_of_units(const struct lowering *x, const struct value *v);
 struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);

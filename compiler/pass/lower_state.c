@@ -158,8 +158,9 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
 /* The loop of all threads over the first axis of the states, AT_A_TIME elements at a time, around `body`. */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {
-    enum { AT_A_TIME = 32 };
-    struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), AT_A_TIME);
+    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* whole vectors, which threads do not share */
+    const int64_t step = axis == x->rows ? ROWS_AT_A_TIME : AT_A_TIME;
+    struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), step);
     loop->parallel = true;
     loop->body = body;
 }
@@ -295,10 +296,18 @@ void lower_states(struct lowering *x, struct stmt **at)
     x->before = before;
     x->inside = inside;
     x->end = lower_new_list(x);
-    lower_values(x, STATE);
+    struct stmt **const prepared = x->prepare = x->rows >= 0 ? lower_new_list(x) : NULL;
+    const struct expr *const region = lower_values(x, STATE);
+    x->prepare = NULL;
     name_next_chunk(x, *before);
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
+    if (prepared && *prepared) { /* once for all threads of a head */
+        struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
+                                            x->m->axis[x->rows].extent);
+        loop->parallel = true;
+        loop->body = *prepared;
+    }
     for (int a = 0; a < x->m->axes; a++) fold_states(x, a, &begin_end, &fold_end);
     struct stmt **const states = at, *first_window = NULL;
     at = &first_window;
@@ -316,7 +325,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     const struct expr *seen = NULL;
     for (int v = 0; v < x->g->values && !x->prefix; v++) { /* without the keys that no query sees */
         const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
-        if (!where || where == seen) continue;
+        if (!where || where == seen || x->rows >= 0) continue;
         seen = where;
         if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) ||
             expr_has(where->arg[1], EXPR_INDEX)) {
@@ -328,14 +337,18 @@ void lower_states(struct lowering *x, struct stmt **at)
     }
     struct stmt **in_window = &window->body, *keys = lower_loop_over(x, &in_window, x->chunk, first, last, 1);
     keys->parallel = true;
-    lower_stream_loop(x, &x->before, from, to)->body = *inside;
+    struct stmt *stream = lower_stream_loop(x, &x->before, from, to);
+    stream->body = *inside;
+    if (x->rows >= 0) stream->where = region;
     keys->body = *before;
     *in_window = *fold;
     while (*in_window) in_window = &(*in_window)->next;
     for (int v = 0; v < x->g->values && !x->prefix; v++)
         if (x->lowered[v].stage == STATE) x->lowered[v].array = x->lowered[v].carried;
-    struct stmt *body = x->lane >= 0 ? lower_query_body(x) : NULL;
-    if (x->lane < 0)
+    struct stmt *body = x->lane >= 0 || x->rows >= 0 ? lower_query_body(x) : NULL;
+    if (x->rows >= 0)
+        states_loop(x, &at, x->rows, body);
+    else if (x->lane < 0)
         copy_states(x, false, &at);
     else if (x->prefix) {
         struct stmt *queries = lower_loop_over(x, &in_window, x->chunk, first, last, 1), **in_chunk = &queries->body;

@@ -6,7 +6,12 @@
 
 bool lower_run_time(const struct lowering *x, int axis)
 {
-    return x->m->axis[axis].source != SIZE_CONSTANT;
+    return !axis_is_whole(&x->m->axis[axis]);
+}
+
+bool lower_of_pairs(const struct lowering *x, const struct value *v)
+{
+    return value_has_axis(v, x->stream) && (value_has_axis(v, x->lane) || value_has_axis(v, x->rows));
 }
 
 bool lower_of_units(const struct lowering *x, const struct value *v)
@@ -42,11 +47,14 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
+    /* what rows are before they meet keys has them in the lanes: its elements come in any order */
+    const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
+                                                                                                             : x->lane;
     if (lanes_of_states(x, v)) axes[rank++] = x->stream;
     for (int k = 0; k < v->rank; k++)
-        if (!lower_run_time(x, v->axes[k])) axes[rank++] = v->axes[k];
+        if (!lower_run_time(x, v->axes[k]) && v->axes[k] != last) axes[rank++] = v->axes[k];
     if (value_has_axis(v, x->stream) && (rank == 0 || axes[0] != x->stream)) axes[rank++] = x->stream;
-    if (value_has_axis(v, x->lane)) axes[rank++] = x->lane;
+    if (value_has_axis(v, last)) axes[rank++] = last;
     return rank;
 }
 
@@ -90,12 +98,12 @@ int lower_output(struct lowering *x, int o)
 
 const char *lower_tile_name(const struct lowering *x, const struct value *v)
 {
-    bool lane = value_has_axis(v, x->lane), stream = value_has_axis(v, x->stream);
+    const bool stream = value_has_axis(v, x->stream);
     if (v->op == GRAPH_MAP && v->expr->op == EXPR_COS) return stream ? "key_cos" : "query_cos";
     if (v->op == GRAPH_MAP && v->expr->op == EXPR_SIN) return stream ? "key_sin" : "query_sin";
-    if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
+    if (lower_of_pairs(x, v)) return v->op == GRAPH_CONTRACT ? "score" : "weight";
     if (stream) return "key";
-    if (x->lane < 0) return "gradient";
+    if (x->lane < 0 && x->rows < 0) return "gradient";
     if (v == &x->g->value[x->output]) return "result";
     return "query";
 }
@@ -132,9 +140,7 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
     struct lowered_value *tile = &x->lowered[v];
-    if (!sum->where || tile->masked_infinity || tile->masked_zero || !value_has_axis(value, x->lane) ||
-        !value_has_axis(value, x->stream))
-        return;
+    if (!sum->where || tile->masked_infinity || tile->masked_zero || !lower_of_pairs(x, value)) return;
     if (neutral == 0 && value->op == GRAPH_MAP) {
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)

@@ -73,7 +73,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.begin = s.of_unit || s.over_outer ? &x->open : &x->before;
     s.at = s.of_unit                                            ? &x->end
            : s.streamed || s.over_outer || own->stage == INSIDE ? &x->inside
-           : own->stage == BEFORE                               ? &x->before
+           : own->stage == BEFORE                               ? (x->prepare ? &x->prepare : &x->before)
                                                                 : &x->end;
     s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
     return s;
@@ -122,23 +122,29 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     const int to = sum->own->array;
     const bool adds = sum->of_unit || sum->over_outer || (sum->streamed && !sum->one_tile);
     if (adds) lower_set_constant(x, sum->begin, to, 0);
-    if (sum->streamed) lower_apply_region(x, v, 1 - rows, 0);
+    const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* rows have the weights */
+    if (sum->streamed) lower_apply_region(x, v, of_rows ? rows : 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
     const bool by_rows = sum->state &&
                          sum->rescale >=
                              0; /* a state's factors belong to its rows: the product cannot apply them to lanes */
     if (by_rows) rescale_sum(x, sum, compensation);
     const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
+    struct ref row = lower_ref(x, &v->operand[rows]);
+    if (x->prepare && x->l->array[lane.of].kind == ARRAY_INPUT && ref_axis(&lane, lane.rank - 1) == sum->summed[0]) {
+        row = lower_turned(x, &x->prepare, row, sum->axes[0], sum->summed[0]); /* both lie along the sum */
+        if (x->l->array[row.of].kind == ARRAY_TILE) x->l->array[row.of].shared = true;
+    }
     struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
     s->rank = 2;
     s->axes[0] = sum->axes[0];
     s->axes[1] = sum->axes[1];
     s->axis = sum->summed[0];
     s->operands = 2;
-    s->operand[0] = lower_ref(x, &v->operand[rows]);
+    s->operand[0] = row;
     s->operand[1] = lane;
     if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
-    if (sum->streamed && !sum->state) s->where = v->where;
+    if (sum->streamed && (!sum->state || of_rows)) s->where = v->where;
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }
@@ -264,7 +270,7 @@ static void lower_value(struct lowering *x, int v)
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
         own->array = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
         struct stmt ***list = own->closed            ? &x->close
-                              : own->stage == BEFORE ? &x->before
+                              : own->stage == BEFORE ? (x->prepare ? &x->prepare : &x->before)
                               : own->stage == INSIDE ? &x->inside
                                                      : &x->end;
         struct stmt *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
@@ -287,8 +293,9 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++)
-        if (sums == STATE ? x->lowered[v].stage == STATE
-                          : x->lowered[v].stage != INSIDE && x->lowered[v].stage != STATE) {
+        if (sums == STATE  ? x->lowered[v].stage == STATE
+            : x->rows >= 0 ? graph_is_output(x->g, v)
+                           : x->lowered[v].stage != INSIDE && x->lowered[v].stage != STATE) {
             needed[v] = true;
             mark_needed(x, v, needed);
         }
@@ -301,8 +308,11 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     for (int v = 0; v < x->g->values; v++) {
         if (!needed[v]) continue;
         lower_value(x, v);
+        if (x->prepare && x->lowered[v].stage == BEFORE && x->g->value[v].operands && !x->lowered[v].inlined)
+            x->l->array[x->lowered[v].array].shared = true;
         const enum stage stage = x->lowered[v].stage;
-        if ((stage != AFTER && stage != ACROSS) || !lower_has_stream(x, &x->g->value[v])) continue;
+        const bool of_rows = stage == STATE && x->rows >= 0;
+        if ((stage != AFTER && stage != ACROSS && !of_rows) || !lower_has_stream(x, &x->g->value[v])) continue;
         region = first ? x->g->value[v].where : region == x->g->value[v].where ? region : NULL;
         first = false;
     }

@@ -32,7 +32,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             bool fixed = false;
             int64_t extent = l->module->axis[a->axes[k]].extent;
             for (int f = 0; f < depth; f++)
-                if (loops[f]->axis == a->axes[k]) {
+                if (loops[f]->axis == a->axes[k] && l->module->axis[a->axes[k]].source != SIZE_ROWS) {
                     fixed = !axis_is_sequence(&l->module->axis[a->axes[k]]);
                     extent = loops[f]->step;
                 }
@@ -105,6 +105,27 @@ static struct stmt *read_turned(struct loops *l, const struct stmt *s, struct re
     return copy;
 }
 
+/* Whether the array has rows of several heads: not all of them are as far apart, as a product takes them to be. */
+static bool of_rows(const struct loops *l, const struct array *a)
+{
+    bool rows = false;
+    for (int k = 0; k < a->rank; k++) rows |= l->module->axis[a->axes[k]].source == SIZE_ROWS;
+    return rows;
+}
+
+/* Whether the rows of a product are so few, and both operands lie along its sum so evenly, that inner products of
+   vectors take less than a copy with the lanes last. */
+static bool along_sum(const struct compilation *c, const struct stmt *s)
+{
+    if (!c->few || s->op != LOOPS_DOT) return false;
+    const struct ref *row = &s->operand[0], *lane = &s->operand[1];
+    const struct axis *axis = &c->loops->module->axis[s->axis];
+    const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype));
+    return c->loops->array[row->of].kind == ARRAY_TILE && c->loops->array[lane->of].kind == ARRAY_INPUT &&
+           ref_axis(row, row->rank - 1) == s->axis && ref_axis(lane, lane->rank - 1) == s->axis &&
+           axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+}
+
 /* First for the lanes; then what is left to widen, which may read the copies made so far. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool left)
 {
@@ -125,6 +146,11 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
             bool narrow = a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16;
+            if (!left && s->op == LOOPS_DOT && k == 0 && a->kind == ARRAY_INPUT && of_rows(l, a)) {
+                read_copy(l, loops, depth, r, -1, 0);
+                continue;
+            }
+            if (k == 1 && along_sum(c, s)) continue;
             const bool vectors = extent &&
                                  ref_uses_axis(r, lane); /* no copy serves these whose rows lie across the lanes */
             if (left && narrow)

@@ -5,7 +5,7 @@
 #include "../schedule/schedule.h"
 
 /* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the
-   quadratic form. (pass/bf16_pairs.c) */
+   quadratic form of many queries. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
 /* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);

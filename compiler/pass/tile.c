@@ -76,6 +76,10 @@ void pass_tile(struct compilation *c)
         if (block > 0 && block < tile_q && block % 16 == 0) tile_q = block;
         if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144; /* tiles that share no id are left out */
     }
+    if (c->few) { /* keys are read where they lie: a tile has weights alone */
+        tile_q = MAX_FEW_ROWS;
+        tile_k = 128;
+    }
     c->tile_q = schedule_knob(c, "tile_q", tile_q);
     c->tile_k = schedule_knob(c, "tile_k", tile_k);
 }

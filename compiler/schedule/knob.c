@@ -46,3 +46,13 @@ struct register_block schedule_block(const struct target *t, const struct schedu
     const int64_t vectors = value_set(s, "vectors", max);
     return (struct register_block){(int)rows, vectors < max ? (int)vectors : max};
 }
+
+const char *compilation_form(const struct compilation *c)
+{
+    return c->linear ? "linear" : c->few ? "few" : "quadratic";
+}
+
+bool queries_are_few(const struct problem_size *size)
+{
+    return size->n_q <= MAX_FEW_QUERIES && size->members * size->n_q <= MAX_FEW_ROWS;
+}

@@ -18,6 +18,9 @@ enum program_kind {
     PROGRAM_ALONE      /* the gradients, where nothing was saved */
 };
 
+/* Queries of a call are few up to that many, where those of all heads that share keys are no more rows than that. */
+enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64 };
+
 /* The state of one compilation for one target, as the passes see it (pass/pipeline.c, pass/pipeline.def). */
 struct compilation {
     const struct spec *spec;
@@ -33,6 +36,7 @@ struct compilation {
     unsigned features_used;    /* of the target's, by the passes so far */
     int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
     bool linear;               /* asked for the linear form; else the quadratic one */
+    bool few;                  /* the quadratic form for few queries; `reason` says why there is none (pass/rows.c) */
     enum program_kind program;
     int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all, as one program),
                           and how many */
@@ -44,6 +48,10 @@ struct compilation {
     double near_keys;                /* keys that a query meets itself in the linear form */
     const char *reason;              /* and this says why */
 };
+
+/* "quadratic", "few" or "linear"; whether the second is for a problem of that size. (knob.c) */
+const char *compilation_form(const struct compilation *c);
+bool queries_are_few(const struct problem_size *size);
 
 /* The value of a knob of the compilation's schedule, or `otherwise`. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);

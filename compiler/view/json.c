@@ -102,13 +102,12 @@ static json_t *kernels(const struct unit *p)
     json_t *list = json_array();
     for (int k = 0; k < p->compilations; k++) {
         const struct compilation *c = p->compilation[k];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:I}", "target",
-                                        c->target->name, "form", c->linear ? "linear" : "quadratic", "multiplies_bf16",
-                                        (int)loops_paired(c->loops), "vector_bytes", c->target->vector_bytes,
-                                        "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q, "tile_k",
-                                        (json_int_t)c->tile_k, "rows", c->rows, "vectors", c->vectors, "unroll",
-                                        c->unroll, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:I}", "target", c->target->name,
+                            "form", compilation_form(c), "multiplies_bf16", (int)loops_paired(c->loops), "vector_bytes",
+                            c->target->vector_bytes, "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q,
+                            "tile_k", (json_int_t)c->tile_k, "rows", c->rows, "vectors", c->vectors, "unroll",
+                            c->unroll, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }
@@ -283,8 +282,15 @@ static json_t *versions(const struct unit *p)
     for (int k = 0; k < p->versions; k++) {
         int kernel = 0;
         while (p->compilation[kernel] != p->version[k].c) kernel++;
-        json_array_append_new(list, json_pack("{s:s, s:I, s:i}", "target", p->version[k].target->name, "from",
-                                              (json_int_t)p->version[k].from, "kernel", kernel));
+        json_t *const version = json_pack("{s:s, s:I, s:i}", "target", p->version[k].target->name, "from",
+                                          (json_int_t)p->version[k].from, "kernel", kernel);
+        if (p->version[k].few) {
+            for (kernel = 0; p->compilation[kernel] != p->version[k].few;) kernel++;
+            json_object_set_new(version, "few",
+                                json_pack("{s:i, s:I, s:i}", "queries", MAX_FEW_QUERIES, "rows",
+                                          (json_int_t)p->version[k].few_rows, "kernel", kernel));
+        }
+        json_array_append_new(list, version);
     }
     return list;
 }

@@ -1,7 +1,7 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16
    12` (queries, keys), `# block: 16`,
-   `# target: generic`, `# form: quadratic`. What is stored in bf16 is for the target that multiplies it.
+   `# target: generic`, `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read
    back. With `differentiate` among them the values after are the gradients of the value before, which central
    differences along a random direction must bear out. */
@@ -181,11 +181,12 @@ static const char *compare_gradients(struct arena *arena, const struct program *
     return NULL;
 }
 
-/* NULL, or how the value of `after` differs from that of `before`. */
-static const char *compare(struct arena *arena, const struct program *before, const struct program *after)
+/* NULL, or how the value of `after` differs from that of `before`; `few`: where queries are few. */
+static const char *compare(struct arena *arena, const struct program *before, const struct program *after, bool few)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
         const struct problem_size *s = &sizes[n];
+        if (few && !queries_are_few(s)) continue;
         const char *at = arena_printf(arena, "with %lld queries and %lld keys", (long long)s->n_q, (long long)s->n_k);
         double *wanted, *got;
         int64_t count = 0, count_after = 0;
@@ -251,7 +252,8 @@ static int run_file(struct arena *arena, const char *file)
     const char *block = directive(arena, text, "block"), *form = directive(arena, text, "form");
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
     struct compilation c = {.spec = &spec,
-                            .linear = !form || !strstr(form, "quadratic"),
+                            .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few")),
+                            .few = form && strstr(form, "few"),
                             .program = names && strstr(names, "differentiate") ? PROGRAM_ALONE : PROGRAM_FORWARD,
                             .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
@@ -273,7 +275,10 @@ static int run_file(struct arena *arena, const char *file)
     struct text out = {NULL, 0, 0};
     print(&after, &out);
     wrong = reads_back(arena, out.data);
-    if (!wrong) wrong = (c.program == PROGRAM_ALONE ? compare_gradients : compare)(arena, &before, &after);
+    if (!wrong && c.program == PROGRAM_ALONE)
+        wrong = compare_gradients(arena, &before, &after);
+    else if (!wrong)
+        wrong = compare(arena, &before, &after, c.few);
     fputs(out.data, stdout);
     text_free(&out);
     return wrong ? failed(file, wrong) : 0;

@@ -214,8 +214,8 @@ static void graph_errors_have_positions(void)
         {"graph x f31\n", "test:1:9: error: expected a type: f32, bf16, f16 or f64, not 'f31'"},
         {"graph x f32\naxis i 0\n", "test:2:8: error: the number must be at least 1"},
         {"graph x f32\naxis i n_q\naxis i n_k\n", "test:3:6: error: there is an axis of that name already"},
-        {"graph x f32\naxis i rows\n", "test:2:8: error: expected an extent: a number, batch, kv_heads, members, n_q, "
-                                       "n_k, chunks, query_chunks or units, not 'rows'"},
+        {"graph x f32\naxis i row\n", "test:2:8: error: expected an extent: a number, batch, kv_heads, members, n_q, "
+                                      "n_k, chunks, query_chunks, units or rows, not 'row'"},
         {"graph x f32\naxis i 99999999999999999999\n", "test:2:8: error: the number does not fit in 64 bits"},
         {"graph x f32\naxis i n_q\n%0 = inputs q [i]\n", "test:3:6: error: 'inputs' is no operation of a graph"},
         {"graph x f32\naxis i n_q\n%1 = input q [i]\n", "test:3:1: error: expected '%0', not '%1'"},

@@ -66,7 +66,7 @@ static void clean_ups_run_where_they_are_due(void)
     struct text ran = {0};
     CU_ASSERT_PTR_NULL(run(&ran));
     const char *wanted = "simplify separate simplify differentiate simplify stabilise simplify strength_reduce "
-                         "fold_scale simplify tile lower ";
+                         "fold_scale simplify rows tile lower ";
     CU_ASSERT_FATAL(ran.data != NULL);
     CU_ASSERT_NSTRING_EQUAL(ran.data, wanted, strlen(wanted));
     text_free(&ran);

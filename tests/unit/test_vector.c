@@ -19,6 +19,9 @@
 #define ROWS 3
 #define VECTORS 2
 #define AHEAD 64
+#define SOME 16
+#define STORED REAL
+#define LOAD_STORED load_T
 #define IN REAL
 #define IN_PER_REAL
 #define BY_PARAMETER

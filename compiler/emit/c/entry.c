@@ -28,6 +28,9 @@ struct version {
 #if PHASES
     size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+#if IDS
+    int any_order; /* of ids */
+#endif
 #endif
 };
 
@@ -36,10 +39,27 @@ struct version {
 #elif BY_FORM
 /* By the number of keys: with more the linear form takes less work. */
 #endif
+#if FEW
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
+#else
 static struct version version(int64_t n_k)
+#endif
 {
 CHOICE
 }
+
+#if FEW
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+#endif
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -107,14 +127,19 @@ static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 #endif
 PARAMS_FUNCTIONS
 
-#if BY_LENGTH
-/* The most of all that runs for n_k keys or fewer. */
+#if SEVERAL
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {LENGTHS};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+#if FEW
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+#else
         const struct version v = version(from[k]);
+#endif
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -124,7 +149,7 @@ static size_t max_bytes_a_thread(int64_t n_k)
 size_t SPEC_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-#if BY_LENGTH
+#if SEVERAL
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 #else
     const struct version this = version(problem->n_k);
@@ -221,7 +246,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
 #if PHASES
 #if IDS
-    if (this->head && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
+    if (this->head && !this->any_order && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
 #endif
     int64_t alone = tasks; /* the heads after these are all threads' together */
     if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
@@ -298,10 +323,14 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (PARAM_MISSING) return ATTN_EPARAM;
 #endif
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+#if FEW
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
+#else
     const struct version this = version(call.p.n_k);
+#endif
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-#if BY_LENGTH
+#if SEVERAL
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
 #else
     const size_t max_bytes = bytes;
@@ -470,7 +499,11 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
 #if SAVED_COUNT
+#if FEW
+    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS).saves;
+#else
     const int kept = problem->saved && version(call.p.n_k).saves;
+#endif
     set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
 #endif
     set_row_sums(&call, rows);

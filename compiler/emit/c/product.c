@@ -108,6 +108,38 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
     }
 }
 
+#if !PAIRED
+/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for LANES columns, of which the last is number `last` where not all are
+   there. */
+TARGET INLINE void columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
+    int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
+        vec_T t[LANES];
+        UNROLL for (int k = 0; k < LANES; k++) t[k] = LOAD_STORED(b + (whole ? k : min(k, last)) * b_row) * load_T(a);
+        for (int64_t s = LANES; s < steps; s += LANES)
+            UNROLL for (int k = 0; k < LANES; k++)
+                t[k] += LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s) * load_T(a + s);
+        store_T(c, lane_sums_T(t));
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of LANES terms; b comes from
+   memory, and is fetched AHEAD rows early. */
+TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
+    const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
+        UNROLL for (int k = 0; k < LANES; k++)
+            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + (k + AHEAD) * b_row + s, 0, 2);
+        columns_T(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    }
+    if (x < columns) columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+}
+#endif
+
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
    length of one. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t part, const IN *a,
@@ -144,6 +176,22 @@ CASES
     }
 }
 
+#if !PAIRED
+/* c += the same sum, where b comes from memory: it is fetched AHEAD rows early, some rows at a time. */
+TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
+{
+    for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
+        for (int64_t k = AHEAD; k < AHEAD + SOME; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_T(vectors, lanes, rows, odd, min(steps - t, SOME), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor COMPENSATION_ARGUMENT);
+    }
+}
+#endif
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -162,10 +210,11 @@ TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t 
 }
 
 #if !PAIRED
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other. */
-TARGET INLINE void dot_finite_lanes_T(const int vectors, const int64_t lanes, int64_t rows, const int odd,
-    int64_t steps, const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c,
-    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_T. */
+TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
+    int64_t b_step, REAL *c, int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
 {
     REAL column[MAX_STEPS * LANES];
     (void)vectors;
@@ -173,8 +222,12 @@ TARGET INLINE void dot_finite_lanes_T(const int vectors, const int64_t lanes, in
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < LANES; k++)
                 column[t * LANES + k] = finite_T(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        dot_T(1, LANES, rows, odd, steps, part, a, a_row, a_step, column, LANES, c + x, c_row, then,
-            factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+        if (fetched)
+            dot_fetched_T(1, LANES, rows, odd, steps, part, a, a_row, a_step, column, LANES, c + x, c_row, then,
+                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+        else
+            dot_T(1, LANES, rows, odd, steps, part, a, a_row, a_step, column, LANES, c + x, c_row, then,
+                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
     }
 }
 #endif

@@ -19,6 +19,14 @@ TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (ma
 
 #if !F64
 #if F16
+#if DQ
+TARGET INLINE vec_T widened_T(const uint16_t *p)
+{
+    vec_T x;
+    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "m"(*(const halves_T *)(const void *)p));
+    return x;
+}
+#else
 TARGET INLINE vec_T widened_T(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const mask_T bits = __builtin_convertvector(*(const halves_T *)(const void *)p, mask_T), x = (bits & 0x7fff) << 13;
@@ -27,6 +35,7 @@ TARGET INLINE vec_T widened_T(const uint16_t *p) /* f16 has 5 bits of exponent a
     const vec_T tiny = (vec_T)(x + (113 << 23)) - 0x1p-14f;
     return (vec_T)((mask_T)pick_T((mask_T)(x < 0x00800000), tiny, (vec_T)normal) | (bits & 0x8000) << 16);
 }
+#endif
 #else
 TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a float */
 {
@@ -275,6 +284,41 @@ TARGET INLINE REAL lane_sum_T(vec_T x)
 #endif
     x += __builtin_shufflevector(x, x, SWAPPED_1);
     return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+TARGET INLINE REAL lane_max_T(vec_T x)
+{
+#if LANES > 8
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_8));
+#endif
+#if LANES > 4
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_4));
+#endif
+#if LANES > 2
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_2));
+#endif
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_1));
+    return x[0];
+}
+
+/* The sums over the lanes of LANES vectors, in their order. */
+TARGET INLINE vec_T lane_sums_T(vec_T *t)
+{
+    UNROLL for (int r = 0; r < LANES; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], UPPER_1) + __builtin_shufflevector(t[r], t[r + 1], LOWER_1);
+#if LANES > 2
+    UNROLL for (int r = 0; r < LANES; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], UPPER_2) + __builtin_shufflevector(t[r], t[r + 2], LOWER_2);
+#endif
+#if LANES > 4
+    UNROLL for (int r = 0; r < LANES; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], UPPER_4) + __builtin_shufflevector(t[r], t[r + 4], LOWER_4);
+#endif
+#if LANES > 8
+    t[0] = __builtin_shufflevector(t[0], t[8], UPPER_8) + __builtin_shufflevector(t[0], t[8], LOWER_8);
+#endif
+    return t[0];
 }
 
 /* Transposes LANES vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements

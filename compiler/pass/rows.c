@@ -1,0 +1,106 @@
+/* Where queries are few, those of all members of a key/value head become the rows of one tile: an axis of rows takes
+   the place of the members and the queries. Then no sequence of the result is left to be in the lanes; keys are, or the
+   elements of a value, and what is summed over keys is a state with a row for each query, which the lower pass sums
+   chunk by chunk. So keys and values are read once for all of the rows, and threads share them out even on one head. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+/* The axes that rows take the place of, the axis of rows, and the query and the member of a row. */
+struct rows {
+    struct module *m;
+    int query, member, axis;
+    const struct expr *query_of, *member_of;
+};
+
+/* Whether the axes of v have the member's side by side with the query's: as they lie in memory, they are rows. */
+static bool side_by_side(const struct rows *x, const struct value *v)
+{
+    for (int k = 0; k + 1 < v->rank; k++)
+        if (v->axes[k] == x->member && v->axes[k + 1] == x->query) return true;
+    return false;
+}
+
+/* An array of the caller's that stays as it is: rows look up what is theirs. */
+static bool looked_up(const struct rows *x, const struct value *v)
+{
+    return v->operands == 0 && !side_by_side(x, v);
+}
+
+/* Why rows cannot take the place of the two axes in v, or NULL. */
+static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
+{
+    const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
+    if (looked_up(x, v) && query) return "an array has queries, but no heads";
+    if (looked_up(x, v) && member && v->rank > 2) return "a parameter of each head has more than one number";
+    if (member && !query && value_has_axis(v, stream)) return "something is computed of every key for each query head";
+    for (int k = 0; k < v->operands; k++) {
+        const struct value *of = &g->value[v->operand[k].of];
+        for (int s = 0; s < of->rank; s++) {
+            const bool replaced = of->axes[s] == x->query || of->axes[s] == x->member;
+            if (replaced && ref_axis(&v->operand[k], s) != of->axes[s]) return "a query meets another one";
+            if (replaced && !value_has_axis(v, of->axes[s])) return "something is summed over queries or query heads";
+        }
+    }
+    return NULL;
+}
+
+static const struct expr *of_rows(const struct rows *x, const struct expr *e)
+{
+    if (!e) return NULL;
+    e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->query), x->query_of);
+    return expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->member), x->member_of);
+}
+
+/* Writes the axes with one of rows for the two; `of`, if it is not NULL, are the subscripts of a reference. */
+static int replace_axes(const struct rows *x, int rank, int *axes, const struct expr **sub)
+{
+    int kept = 0;
+    bool there = false;
+    for (int k = 0; k < rank; k++) {
+        const bool replaced = axes[k] == x->query || axes[k] == x->member;
+        if (replaced && there) continue;
+        if (sub) sub[kept] = replaced ? expr_leaf(x->m, EXPR_INDEX, x->axis) : sub[k];
+        axes[kept++] = replaced ? x->axis : axes[k];
+        there |= replaced;
+    }
+    return kept;
+}
+
+static void replace_in(const struct rows *x, const struct graph *before, struct value *v)
+{
+    for (int k = 0; k < v->operands; k++) {
+        struct ref *r = &v->operand[k];
+        const struct value *of = &before->value[r->of];
+        int axes[MAX_RANK];
+        for (int s = 0; s < of->rank; s++) axes[s] = of->axes[s];
+        if (!looked_up(x, of)) r->rank = replace_axes(x, of->rank, axes, r->sub);
+        for (int s = 0; s < r->rank; s++) r->sub[s] = of_rows(x, r->sub[s]);
+    }
+    v->expr = of_rows(x, v->expr);
+    v->where = of_rows(x, v->where);
+    if (!looked_up(x, v)) v->rank = replace_axes(x, v->rank, v->axes, NULL);
+}
+
+void pass_rows(struct compilation *c)
+{
+    if (!c->few) return;
+    struct graph *g = c->graph;
+    struct module *m = g->module;
+    struct roles roles;
+    struct rows rows = {.m = m, .query = -1, .member = -1}, *x = &rows;
+    c->reason = roles_of(g, 0, &roles);
+    x->query = roles.lane;
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_MEMBERS) x->member = a;
+    if (!c->reason && (g->outputs > 1 || x->query < 0 || x->member < 0 || roles.stream < 0 || roles.outer))
+        c->reason = "it does not sum over keys";
+    for (int v = 0; v < g->values && !c->reason; v++) c->reason = reason_against(x, g, &g->value[v], roles.stream);
+    if (c->reason) return;
+    x->axis = module_axis(m, module_find_axis(m, "r") < 0 ? "r" : "r_q", SIZE_ROWS, MAX_FEW_ROWS);
+    const struct expr *row = expr_leaf(m, EXPR_INDEX, x->axis), *queries = expr_leaf(m, EXPR_SIZE, x->query);
+    x->query_of = expr_make(m, EXPR_MOD, row, queries, NULL);
+    x->member_of = expr_make(m, EXPR_DIV, row, queries, NULL);
+    const struct graph *before = graph_copy(g);
+    for (int v = 0; v < g->values; v++) replace_in(x, before, &g->value[v]);
+}
