@@ -323,6 +323,42 @@ static void products(void)
             }
 }
 
+/* Inner products of what lies along them, for any number of columns; and sums of what is fetched early. */
+static void along(void)
+{
+    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 3, WIDTH = 2 * LANES };
+    static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
+    for (int r = 0; r < MAX_ROWS; r++)
+        for (int t = 0; t < TERMS; t++) a[r][t] = (REAL)drawn();
+    for (int x = 0; x < COLUMNS; x++)
+        for (int t = 0; t < TERMS; t++) b[x][t] = (REAL)drawn();
+    for (int columns = 1; columns <= COLUMNS; columns++) {
+        dot_along_T(MAX_ROWS, columns, TERMS, &a[0][0], TERMS, &b[0][0], TERMS, &c[0][0], COLUMNS + LANES);
+        for (int r = 0; r < MAX_ROWS; r++)
+            for (int x = 0; x < columns; x++) {
+                double wanted = 0;
+                for (int t = 0; t < TERMS; t++) wanted += (double)a[r][t] * (double)b[x][t];
+                if (!(fabs((double)c[r][x] - wanted) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("an inner product");
+            }
+    }
+    memset(sum, 0, sizeof sum);
+    dot_fetched_T(VECTORS, WIDTH, 2, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &b[0][0], TERMS, &sum[0][0], WIDTH,
+                  1, NULL, NULL);
+    for (int r = 0; r < 2; r++)
+        for (int x = 0; x < WIDTH; x++) {
+            double wanted = 0, scale = 1;
+            for (int t = 0; t < COLUMNS; t++) {
+                wanted += (double)c[r][t] * (double)b[t][x];
+                scale += fabs((double)c[r][t] * (double)b[t][x]);
+            }
+            if (!(fabs((double)sum[r][x] - wanted) < (F64 ? 1e-14 : 1e-6) * scale)) CU_FAIL("a sum fetched early");
+        }
+    const vec_T x = load_T(&a[0][0]);
+    REAL largest = x[0];
+    for (int k = 1; k < LANES; k++) largest = x[k] > largest ? x[k] : largest;
+    CU_ASSERT(lane_max_T(x) == largest);
+}
+
 /* What is not finite is found wherever it is, and reaches only the lanes that see it. */
 static void unseen(void)
 {
@@ -381,6 +417,7 @@ int main(void)
                                              {"vector/transposition", transposition},
                                              {"vector/sums", sums},
                                              {"vector/products", products},
+                                             {"vector/along", along},
                                              {"vector/unseen", unseen}};
     if (!runs_here()) {
         const int count = (int)(sizeof tests / sizeof *tests);
