@@ -140,19 +140,26 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
 
 void emit_choice(const struct emitted_file *e, struct template_names *t)
 {
-    bool used = true, any = false, few = false;
-    for (int k = 0; k < e->versions; k++) few |= e->version[k].few != NULL;
-    template_set_number(t, "FEW", few);
+    bool used = true, any = false, few = false, few_of_all = true; /* of all targets */
     for (int k = 0, count; k < e->versions; k += count) {
+        bool of_target = false;
         count = same_versions(e->version + k, e->versions - k);
+        for (int n = k; n < k + count; n++) of_target |= e->version[n].few != NULL;
         used &= count > 1;
         any |= count > 1;
+        few |= of_target;
+        few_of_all &= of_target;
     }
     template_set_number(t, "BY_SCHEDULE", any && e->p->spec->schedules);
     template_set_number(t, "BY_FORM", any);
-    struct text made = {0};
-    if (!used) text_add(&made, "    (void)n_k;\n");
-    choose(e, e->version, e->versions, used ? "    (void)n_k;\n" : "", &made);
+    template_set_number(t, "FEW", few);
+    /* what is used for some targets alone, or for one that this compiler may not have */
+    const char *const keys = "    (void)n_k;\n", *const rows = few ? "    (void)rows;\n" : "";
+    struct text made = {0}, otherwise = {0};
+    text_add(&made, "%s%s", used ? "" : keys, few_of_all ? "" : rows);
+    text_add(&otherwise, "%s%s", used ? keys : "", few_of_all ? rows : "");
+    choose(e, e->version, e->versions, otherwise.data, &made);
+    text_free(&otherwise);
     template_set_text(t, "CHOICE", &made);
 }
 

@@ -278,9 +278,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         position = position_of(x, s);
         emit_line(x, "await_turn(call, task, %s);", position);
     }
-    const struct array *weights = &x->l->array[row->of];
     const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
-    if (s->where && weights->kind == ARRAY_TILE && ref_axis(row, row->rank - 1) == s->axis)
+    if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
         emit_across_region(x, s, argument, arguments, fetched);
     else if (!s->where)
         emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
