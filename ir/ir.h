@@ -447,8 +447,10 @@ struct array {
                     with strides of their own */
     bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too:
                     every chunk has a slot */
+    bool kept;   /* TILE, shared: lies in the state that a caller keeps, and holds there what the chunks before the
+                    first one of a call left */
     int64_t
-        offset; /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
+        offset; /* TILE: bytes into the memory of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data; /* TABLE */
 };
 
@@ -523,7 +525,8 @@ struct loops {
     struct array *array;
     struct stmt *body;
     int64_t workspace, shared,
-        slot; /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
+        slot,  /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
+        kept; /* bytes of a head's part of the state that a caller keeps */
 };
 
 struct loops *loops_new(struct module *m);

@@ -69,6 +69,7 @@ struct loops *loops_copy(const struct loops *l)
     copy->workspace = l->workspace;
     copy->shared = l->shared;
     copy->slot = l->slot;
+    copy->kept = l->kept;
     return copy;
 }
 

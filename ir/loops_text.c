@@ -200,7 +200,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         text_add(out, "]");
         if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
         if (a->paired) text_add(out, " paired");
-        if (a->shared) text_add(out, " shared");
+        if (a->shared) text_add(out, a->kept ? " kept" : " shared");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
         axes_print(l->module, a->rank, a->axes, out);
@@ -220,6 +220,7 @@ void loops_print(const struct loops *l, struct text *out)
     if (l->workspace) text_add(out, "workspace %lld\n", (long long)l->workspace);
     if (l->shared) text_add(out, "shared %lld\n", (long long)l->shared);
     if (l->slot) text_add(out, "slot %lld\n", (long long)l->slot);
+    if (l->kept) text_add(out, "kept %lld\n", (long long)l->kept);
     print_body(l, l->body, 0, out);
 }
 
@@ -252,7 +253,8 @@ static void read_tile_axes(struct reader *r, struct array *a)
     reader_expect(r, "]");
     if (reader_take(r, "gap")) a->gap = reader_int(r, 1);
     a->paired = reader_take(r, "paired");
-    a->shared = reader_take(r, "shared");
+    a->kept = reader_take(r, "kept");
+    a->shared = a->kept || reader_take(r, "shared");
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }
 
@@ -435,6 +437,7 @@ struct loops *loops_parse(struct arena *arena, const char *text, struct diagnost
     if (reader_take(&r, "workspace")) l->workspace = reader_int(&r, 0);
     if (reader_take(&r, "shared")) l->shared = reader_int(&r, 0);
     if (reader_take(&r, "slot")) l->slot = reader_int(&r, 0);
+    if (reader_take(&r, "kept")) l->kept = reader_int(&r, 0);
     l->body = read_body(&r, l, "");
     return r.failed ? NULL : l;
 }

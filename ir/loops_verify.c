@@ -85,7 +85,10 @@ static const char *array_check(const struct scope *c, int number)
     }
     if (__builtin_mul_overflow(dtype_bytes(a->dtype), array_elements(a), &bytes)) return "it is too large";
     if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
-    int64_t room = array_has_slots(c->loops, a) ? c->loops->slot : a->shared ? c->loops->shared : c->loops->workspace;
+    int64_t room = array_has_slots(c->loops, a) ? c->loops->slot
+                   : a->kept                    ? c->loops->kept
+                   : a->shared                  ? c->loops->shared
+                                                : c->loops->workspace;
     if (a->offset >= 0 && (bytes > room || a->offset > room - bytes)) return "it does not lie in the workspace";
     return NULL;
 }
@@ -447,6 +450,6 @@ const char *loops_verify(const struct loops *l)
         outputs += l->array[a].kind == ARRAY_OUTPUT;
     }
     if (outputs == 0) return "there is no output array";
-    if (l->workspace < 0 || l->shared < 0 || l->slot < 0) return "the workspace is negative";
+    if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the workspace is negative";
     return check_body(&c, l->body);
 }

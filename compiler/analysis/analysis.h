@@ -83,6 +83,12 @@ struct ranges {
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
 
+/* Whether some query may see a key after its own position; where it cannot be shown that none does, it may. (reach.c) */
+bool looks_ahead(const struct graph *g);
+/* How many keys before a query its loops read at most, or, where a state takes in whole chunks, before its chunk;
+   negative: it depends on the position, or is not known. */
+int64_t keys_read_back(const struct compilation *c);
+
 /* The keys that a conjunction leaves of every period, from those of its conditions that repeat themselves (period.c):
    the residues from `phase` on, at most `run` of them. */
 struct period {

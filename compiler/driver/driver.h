@@ -30,6 +30,10 @@ struct unit {
     int versions;
     struct version backward[MAX_BACKWARDS]; /* of the gradients: by target, then ascending */
     int backwards, parts, saved, row_sums;
+    struct version extend[MAX_VERSIONS]; /* where the state takes in chunks, by target */
+    int extends;
+    int64_t read_back;    /* keys that a state keeps besides, as keys_read_back says */
+    uint64_t fingerprint; /* of states: of what the kernel computes and how that is kept */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* why there is no linear form, or NULL */

@@ -68,6 +68,10 @@ static const struct emission *emission_of(const struct unit *p)
                            .backward = p->backward,
                            .backwards = p->backwards,
                            .parts = p->parts,
+                           .extend = p->extend,
+                           .extends = p->extends,
+                           .read_back = p->read_back,
+                           .fingerprint = p->fingerprint,
                            .saved = p->saved,
                            .row_sums = p->row_sums,
                            .standalone = p->standalone};
@@ -80,6 +84,33 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
     *spec->schedule = *s;
     spec->schedules = s->knobs > 0 || s->backward;
+}
+
+/* Whether sequences can be continued token by token; else an error. */
+static bool can_decode(const struct spec *spec, const struct graph *g, struct diagnostics *d)
+{
+    const struct position at = spec->linformer ? spec->project_at : spec->mask ? spec->mask->at : spec->emit_at;
+    const int errors = diagnostics_errors(d);
+    if (looks_ahead(g)) {
+        diagnostics_error(d, at, spec->linformer ? "'project' mixes all keys of a sequence, so it cannot be decoded"
+                                 : spec->mask    ? "under this mask a query may see keys after its own position, "
+                                                   "so it cannot be decoded"
+                                                 : "without a mask every query sees keys after its own position, "
+                                                   "so it cannot be decoded");
+        diagnostics_note(d, at.line == spec->emit_at.line ? (struct position){0, 0} : spec->emit_at,
+                         "'emit' asks for 'decode'; 'mask: causal', or 'all: [causal, …]' around a mask, leaves out "
+                         "what comes after a query");
+    }
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        bool queries = false;
+        for (int k = 0; k < value->rank; k++) queries |= g->module->axis[value->axes[k]].source == SIZE_N_Q;
+        if (value->op == GRAPH_PARAM && queries)
+            diagnostics_error(d, spec->emit_at,
+                              "the parameter '%s' has numbers for every query of a call, so it cannot be decoded",
+                              value->name);
+    }
+    return diagnostics_errors(d) == errors;
 }
 
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)
@@ -105,7 +136,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     }
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
-    bool good = p->graph != NULL;
+    bool good = p->graph != NULL && (!(p->spec->emit & EMIT_DECODE) || can_decode(p->spec, p->graph, d));
     const struct target *target[MAX_VERSIONS];
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++)

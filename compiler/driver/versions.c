@@ -2,6 +2,7 @@
    once, and which of them runs from how many keys on. */
 #include "driver.h"
 #include "unit.h"
+#include "../analysis/analysis.h"
 #include "../cost/cost.h"
 #include "../emit/emit.h"
 #include "../pass/pass.h"
@@ -11,6 +12,7 @@
 #include "../target/target.h"
 #include "../variant/variant.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct maker {
@@ -323,6 +325,56 @@ static void drop_idle(struct unit *p, int first, int first_version)
     p->versions = first_version;
 }
 
+/* The last version of a target, which the longest sequences take. */
+static const struct compilation *longest(const struct unit *p, const struct target *target)
+{
+    const struct compilation *c = NULL;
+    for (int v = 0; v < p->versions; v++)
+        if (p->version[v].target == target) c = p->version[v].c;
+    return c;
+}
+
+/* What the state of a spec that is asked for one has, for every target: what is carried from chunk to chunk, where its
+   long sequences take a linear form that carries it, or else keys and values alone. */
+static void make_extend(struct maker *x)
+{
+    struct unit *const p = x->p;
+    struct text t = {0};
+    int64_t read_back = 0, least = 0;
+    for (int v = 0; v < p->versions && x->good; v++) {
+        if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
+        const struct compilation *const like = longest(p, p->version[v].target);
+        const struct compilation *const c = like->linear ? compile_program(x, like->schedule, like->target, true,
+                                                                            PROGRAM_EXTEND, 0, true)
+                                                         : NULL;
+        if (!x->good) return;
+        const int64_t back = c && c->chunk ? keys_read_back(c) : -1;
+        if (back < 0) {
+            p->extends = 0;
+            break;
+        }
+        if (back > read_back) read_back = back;
+        p->extend[p->extends++] = (struct version){like->target, c, 0, (int)schedule_knob(c, "together", 1), 0};
+    }
+    for (int v = 0; v < p->versions && !p->extends && least >= 0; v++) {
+        least = keys_read_back(p->version[v].c);
+        read_back = v == 0 || least < 0 || least > read_back ? least : read_back;
+    }
+    p->read_back = read_back;
+    graph_print(p->graph, &t);
+    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* the first line has the name */
+    text_free(&t);
+    text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
+    for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
+        const struct array *const array = &p->extend[0].c->loops->array[a];
+        for (int k = 0; array->kept && k < array->rank; k++)
+            text_add(&t, " %lld", (long long)array->extent[k]);
+        if (array->kept) text_add(&t, " at %lld\n", (long long)array->offset);
+    }
+    p->fingerprint = strtoull(arena_printf(p->arena, "%.16s", hash_text(p->arena, t.data, t.length)), NULL, 16);
+    text_free(&t);
+}
+
 /* Keys from which on the linear form is taken in an entry of the schedule: the default, whatever else the entry sets,
    unless it says so. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
@@ -389,6 +441,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, p->version[v].target);
     number_parts(p);
     if (!x->good) return no_gradients(x);
+    if (spec->emit & EMIT_DECODE) make_extend(x);
+    if (!x->good) return false;
     bool linear = false;
     for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->linear;
     if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule takes it for no length";

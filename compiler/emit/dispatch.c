@@ -93,6 +93,7 @@ static void returned(const struct compilation *c, int cooperative, bool phases, 
                  (long long)loops_slots(l));
     if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
     if (c->few && emit_param_of_ids(c->source)) text_add(out, ", .any_order = 1");
+    if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->chunk, (long long)l->kept);
     text_add(out, "};\n");
 }
 
@@ -161,6 +162,21 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
     choose(e, e->version, e->versions, otherwise.data, &made);
     text_free(&otherwise);
     template_set_text(t, "CHOICE", &made);
+}
+
+void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)
+{
+    struct version v[MAX_VERSIONS];
+    struct text made = {0};
+    int versions = 0;
+    for (int k = 0; k < e->p->extends; k++)
+        for (int n = 0; n < e->versions; n++)
+            if (e->version[n].target == e->p->extend[k].target) {
+                v[versions++] = e->p->extend[k];
+                break;
+            }
+    choose(e, v, versions, "", &made);
+    template_set_text(t, "EXTEND_CHOICE", &made);
 }
 
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t)

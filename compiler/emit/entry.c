@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-extern const char kernel_preamble[], kernel_entry[]; /* emit/c/kernel.c, emit/c/entry.c */
+extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* emit/c/kernel.c, entry.c, state.c */
 
 /* ---- arrays ---- */
 
@@ -518,6 +518,23 @@ static void set_params(struct template_names *t, const struct compilation *c)
 
 /* ---- all together ---- */
 
+static void set_state(struct template_names *t, const struct emitted_file *e)
+{
+    const struct emission *const p = e->p;
+    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0, ids = emit_param_of_ids(e->c[0]->source);
+    template_set_number(t, "DECODE", decodes);
+    template_set_number(t, "CARRIED", carried);
+    if (!decodes) return;
+    template_set_number(t, "BY_CAPACITY", p->read_back < 0);
+    template_set_number(t, "READ_BACK", p->read_back);
+    template_set_number(t, "UNCOPIED", carried && p->read_back == 0);
+    template_set_number(t, "EXTEND_BY_LENGTH", !carried && emit_by_length(e->version, e->versions));
+    template_set_number(t, "BOUNDED", p->read_back < 0 || ids);
+    template_set_number(t, "IDS_IN_ORDER", ids && emit_any_in_phases(e->c, e->compilations));
+    template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
+    template_set(t, "STORED", emit_stored(p->spec->dtype));
+}
+
 static struct template_names names_of(const struct emitted_file *e)
 {
     const struct compilation *c = e->c[0];
@@ -533,6 +550,7 @@ static struct template_names names_of(const struct emitted_file *e)
     set_arrays(&t, ENTRY_forward, emit_stored(c->spec->dtype));
     set_params(&t, c);
     set_backward(&t, e);
+    set_state(&t, e);
     return t;
 }
 
@@ -560,5 +578,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");
     template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));
     template_set_number(&t, "PARAM_COUNT", emit_param_count(c->source));
+    if (e->p->extends) emit_choice_of_extend(e, &t);
+    if (c->spec->emit & EMIT_DECODE) template_set(&t, "STATE_FUNCTIONS", template_fill(&t, kernel_state));
     text_add(out, "%s", template_fill(&t, kernel_entry));
 }

@@ -111,7 +111,8 @@ static void includes(const struct emitted_file *e, struct text *out)
         arena_printf(e->c[0]->graph->module->arena, "%s%s",
                      emit_any_in_order(e->c, e->compilations)
                          ? "#include <string.h>\n#ifdef __unix__\n#include <sched.h>\n#endif\n"
-                         : "",
+                     : e->p->spec->emit & EMIT_DECODE ? "#include <string.h>\n"
+                                                      : "",
                      emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
                                                             : ""));
 }
@@ -193,7 +194,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
 /* The compilations of one target, block by block. */
 static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
-    const struct compilation *block[MAX_COMPILATIONS + MAX_BACKWARDS];
+    const struct compilation *block[MAX_COMPILATIONS + MAX_BACKWARDS + MAX_VERSIONS];
     for (int k = 0; k < count; k++) {
         int members = 0;
         bool before = false;
@@ -208,7 +209,7 @@ static void one_target(const struct compilation *const *c, int count, const char
 
 void emit_source(const struct emission *p, const struct target *only, const char *command, struct text *file)
 {
-    const struct compilation *c[MAX_COMPILATIONS + MAX_BACKWARDS];
+    const struct compilation *c[MAX_COMPILATIONS + MAX_BACKWARDS + MAX_VERSIONS];
     struct version version[MAX_COMPILATIONS];
     int compilations = 0, versions = 0;
     for (int k = 0; k < p->compilations; k++) {
@@ -221,6 +222,8 @@ void emit_source(const struct emission *p, const struct target *only, const char
             for (int n = 0; n < compilations && !there; n++) there = c[n] == p->backward[b].c;
             if (!there) c[compilations++] = p->backward[b].c;
         }
+        for (int x = 0; x < p->extends; x++)
+            if (p->extend[x].target == t) c[compilations++] = p->extend[x].c;
     }
     for (int k = 0; k < p->versions; k++)
         if (!only || p->version[k].target == only) version[versions++] = p->version[k];

@@ -35,6 +35,57 @@ static void gradients(const struct emission *p, struct text *out)
         name, name, emit_array_arguments(c->graph->module->arena, ENTRY_backward, stored), name);
 }
 
+/* The interface of a state. */
+static void decoding(const struct emission *p, struct text *out)
+{
+    const struct compilation *c = p->compilation[0];
+    const char *const name = c->spec->name;
+    struct arena *const arena = c->graph->module->arena;
+    const char *holds = p->read_back < 0 ? "keys and values of problem->capacity tokens a sequence"
+                        : p->extends     ? "sums over the keys so far, and the last keys and values"
+                                         : "the last keys and values";
+    if (p->extends)
+        holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
+                             (long long)(p->read_back + p->extend[0].c->chunk));
+    else if (p->read_back >= 0)
+        holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
+                             (long long)(p->read_back + (p->read_back > 256 ? p->read_back : 256)));
+    text_add(out,
+             "\n/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch "
+             "sequences:\n   %s. It may be moved and saved as its bytes are. problem->state_bytes, if not 0, is how "
+             "many of them there are. All functions return a negative ATTN_E… for a state that is not this kernel's, "
+             "not of this problem (batch, heads, kv_heads%s) or damaged. */\n",
+             holds, p->read_back < 0 ? ", capacity" : "");
+    text_add(out, "/* Bytes of a state; 0: the sizes overflow, or are none. */\nsize_t %s_state(const struct attn_problem "
+                  "*problem);\n", name);
+    text_add(out, "/* Every sequence is empty. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
+             name);
+    text_add(out, "/* Bytes of workspace for %s_extend, as %s_workspace says. */\nsize_t %s_extend_workspace(const struct "
+                  "attn_problem *problem);\n", name, name, name);
+    text_add(out,
+             "/* problem->n_q new tokens for each sequence, or problem->lengths[b] of them (0 too; rows after these are "
+             "neither read nor written): q and out have n_q rows, k and v as well, and n_k is not looked at. Their rows "
+             "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
+             "for a whole sequence, whatever the calls it is cut into.%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
+             "anything has changed; or as forward does. */\n",
+             name,
+             emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
+    text_add(out,
+             "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
+             "*workspace);\n",
+             name, name, emit_array_arguments(arena, ENTRY_forward, emit_stored(c->spec->dtype)));
+    text_add(out, "/* The tokens of a sequence so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
+                  "const void *state, int64_t sequence);\n", name);
+    text_add(out, "/* The least length, besides 0, that the sequence can go back to. */\nint64_t %s_state_min_length(const "
+                  "struct attn_problem *problem, const void *state, int64_t sequence);\n", name);
+    text_add(out, "/* Forgets the tokens from `length` on; ATTN_ELENGTH where there are fewer, or the state cannot go back "
+                  "so far. */\nint %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, "
+                  "int64_t length);\n", name);
+    text_add(out, "/* A sequence of `to` becomes that of `from`, a state of the same problem or the same state. */\nint "
+                  "%s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
+                  "int64_t from_sequence);\n", name);
+}
+
 void emit_header(const struct emission *p, const char *command, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
@@ -76,6 +127,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
         name, name, emit_array_arguments(c->graph->module->arena, ENTRY_forward, stored));
     if (p->parts) gradients(p, out);
+    if (p->spec->emit & EMIT_DECODE) decoding(p, out);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
     if (!p->standalone) emit_fold(out);
 }

@@ -91,6 +91,12 @@ static const char *base(struct emitter *x, const struct array *a)
     return made ? arena_printf(arena, "%s%s + %s", call, name, made) : arena_printf(arena, "%s%s", call, name);
 }
 
+/* What a caller keeps of the head that is a task. */
+static const char *kept_of_task(const struct emitter *x)
+{
+    return arena_printf(x->m->arena, "call->kept + task * %lld", (long long)x->l->kept);
+}
+
 /* Where every array that the body has a word of is: tiles in the workspace, the others at the element of this task's b,
    g and m. */
 static void array_pointers(struct emitter *x, const char *body, struct text *out)
@@ -102,6 +108,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
             const char *place = array_has_slots(x->l, array) ? "part->slots"
+                                : array->kept                ? kept_of_task(x)
                                 : array->shared              ? "part->shared"
                                 : x->phases                  ? "part->work"
                                                              : "work";
@@ -242,6 +249,7 @@ const char *emit_form(const struct compilation *c)
     const char *name = c->linear ? "linear_" : "";
     if (c->few) return "few";
     if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
+    if (c->program == PROGRAM_EXTEND) return "extend";
     if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
     if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS && c->program != PROGRAM_FROM_SUMS)
         return c->linear ? "linear" : "rows";
@@ -356,7 +364,8 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     x->out = body;
     emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
-    if (x->c->few || x->c->program == PROGRAM_GRADIENTS || x->c->program == PROGRAM_SAVED)
+    if (x->c->few || x->c->program == PROGRAM_GRADIENTS || x->c->program == PROGRAM_SAVED ||
+        x->c->program == PROGRAM_EXTEND)
         name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
     function(x, heads, &iterations,
@@ -398,6 +407,8 @@ static void phases(struct emitter *x, struct text *out)
             const bool leaves = windows && x->m->axis[s->axis].source == SIZE_CONSTANT;
             int *const count = leaves ? &leaving : &begins;
             number = ++*count > 1 ? arena_printf(x->m->arena, "_%d", *count) : "";
+            const bool begins_kept = !windows && x->l->kept; /* only where nothing is kept yet */
+            if (begins_kept) text_add(lead, "    if (call->summed == 0) {\n");
             phase(x, &heads, s, s->next,
                   leaves    ? arena_printf(x->m->arena, "leave%s", number)
                   : windows ? lanes
@@ -405,12 +416,16 @@ static void phases(struct emitter *x, struct text *out)
                   leaves    ? "Sums over the rows of the head leave."
                   : windows ? arena_printf(x->m->arena, "A tile of %s meets the states.", lanes)
                             : arena_printf(x->m->arena, "States begin with no %s.", after ? "query" : "key"),
-                  4, lead, out);
+                  begins_kept ? 8 : 4, lead, out);
+            if (begins_kept) text_add(lead, "    }\n");
             continue;
         }
         windows = true;
         const char *chunk = x->m->axis[s->axis].name, *chunks_there = emit_size(x->m, s->axis);
-        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, chunk,
+        const char *const begin = x->l->kept ? arena_printf(x->m->arena, "call->summed / %lld",
+                                                            (long long)x->m->axis[s->axis].extent)
+                                             : "0";
+        text_add(lead, "    for (part->%s0 = %s; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, begin, chunk,
                  chunks_there, chunk);
         text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %s);\n", chunk, chunk, chunks_there);
         for (const struct stmt *t = s->body; t; t = t->next) {

@@ -73,18 +73,19 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
     return now;
 }
 
-/* Bytes of a tile, padded. Rows whose distance is a multiple of many cache lines would share few of the sets of the L1
+/* Bytes of a tile, padded; of one that a caller keeps to whole lines, which all targets have. Rows whose distance is a multiple of many cache lines would share few of the sets of the L1
    cache, so they get a gap of one. */
 static int64_t pad(const struct compilation *c, struct array *array)
 {
     enum { LINE = 64, FAR = 8 * LINE };
     int64_t element = dtype_bytes(array->dtype),
             lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype));
+    if (array->kept) lanes = LINE / element;
     if (array->paired) array->extent[0] += array->extent[0] % 2;
     if (array->rank > 0) {
         int64_t *row = &array->extent[array->rank - 1];
         *row = (*row + lanes - 1) / lanes * lanes;
-        if (array->rank > 1 && !array->paired && *row * element % FAR == 0) array->gap = LINE / element;
+        if (array->rank > 1 && !array->paired && !array->kept && *row * element % FAR == 0) array->gap = LINE / element;
     }
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
@@ -134,7 +135,7 @@ void pass_allocate(struct compilation *c)
                 }
             continue;
         }
-        int64_t *end = array->shared ? &l->shared : &l->slot;
+        int64_t *end = array->kept ? &l->kept : array->shared ? &l->shared : &l->slot;
         array->offset = *end;
         *end += bytes[a];
     }

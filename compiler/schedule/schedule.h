@@ -15,7 +15,8 @@ enum program_kind {
                           the sums over rows that others are made from */
     PROGRAM_TOTALS,    /* these gradients */
     PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
-    PROGRAM_ALONE      /* the gradients, where nothing was saved */
+    PROGRAM_ALONE,     /* the gradients, where nothing was saved */
+    PROGRAM_EXTEND     /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
 };
 
 /* Queries of a call are few up to that many, where those of all heads that share keys are no more rows than that. */
@@ -45,6 +46,7 @@ struct compilation {
     struct graph *from_sums;         /* and that of gradients from sums of the others; NULL: there are none */
     int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
+    int64_t chunk;                   /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
     double near_keys;                /* keys that a query meets itself in the linear form */
     const char *reason;              /* and this says why */
 };

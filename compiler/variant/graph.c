@@ -31,8 +31,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
 
-    if (spec->emit & EMIT_DECODE) build_not_yet(x, spec->emit_at, "emit 'decode'");
-
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});

@@ -71,7 +71,10 @@ class Strides(ctypes.Structure):
 class Problem(ctypes.Structure):
     _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [
         (n, Strides) for n in ('q', 'k', 'v', 'out')] + [
-        ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 64)]
+        ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('saved', ctypes.c_void_p),
+        ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
+        ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
+        ('room', ctypes.c_int64 * 32)]
 
 
 class Param(ctypes.Structure):
@@ -84,7 +87,10 @@ class Description(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int),
                 ('head_dim', ctypes.c_int64), ('value_dim', ctypes.c_int64),
                 ('params', ctypes.c_int), ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t)] + [
-        (n, ctypes.c_void_p) for n in ('params_size', 'params_init', 'workspace', 'forward')]
+        (n, ctypes.c_void_p) for n in (
+            'params_size', 'params_init', 'workspace', 'forward', 'saved', 'backward_workspace', 'backward', 'state',
+            'state_init', 'extend_workspace', 'extend', 'state_length', 'state_min_length', 'state_truncate',
+            'state_copy')]
 
 
 class Kernel:
@@ -104,18 +110,22 @@ class Kernel:
         problem.workspace_bytes = self.workspace(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
-        params = (ctypes.c_char * max(1, self.about.params_bytes))()
-        keep = []
-        for n in range(self.about.params):
-            param = self.about.param[n]
-            keep.append(np.ascontiguousarray(P[param.name.decode()],
-                                             {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
-            ctypes.c_void_p.from_buffer(params, param.offset).value = keep[-1].ctypes.data
+        params, _keep = self.parameters(P)
         out = self.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.dtype))
         error = self.forward(ctypes.byref(problem), params if self.about.params else None,
                              q.ctypes.data, k.ctypes.data, v.ctypes.data, out.ctypes.data, workspace.ctypes.data)
         check(error == 0, 'forward returned %d' % error)
         return self.as_numbers(out)
+
+    def parameters(self, P):
+        """The struct, and the arrays that it points to."""
+        params, keep = (ctypes.c_char * max(1, self.about.params_bytes))(), []
+        for n in range(self.about.params):
+            param = self.about.param[n]
+            keep.append(np.ascontiguousarray(P[param.name.decode()],
+                                             {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
+            ctypes.c_void_p.from_buffer(params, param.offset).value = keep[-1].ctypes.data
+        return params, keep
 
     def as_stored(self, x):
         if self.stored == 'bf16':
@@ -126,6 +136,73 @@ class Kernel:
         if self.stored == 'bf16':
             return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return x.astype(self.dtype)
+
+
+class State:
+    """A state of a kernel, with what its functions are called with; those of the state return what they do."""
+
+    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False):
+        about = kernel.about
+        self.kernel, self.threads = kernel, threads
+        self.params, self.keep = kernel.parameters(P)
+        self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity)
+        problem = ctypes.byref(self.problem)
+        self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.state)(problem)
+        check(self.bytes > 0, 'a state of no bytes')
+        self.problem.state_bytes = 0 if vouch else self.bytes
+        self.memory = np.full(self.bytes + 128, 0xA5, np.uint8)   # what is not set is no zero
+        start = -self.memory.ctypes.data % 64
+        self.block = self.memory[start:start + self.bytes]
+        self.after = self.memory[start + self.bytes:].copy()
+        init = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(about.state_init)
+        check(init(problem, self.address) == 0, 'state_init failed')
+        whole = ctypes.c_int64
+        self.extending = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 8)(about.extend)
+        self.needed = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.extend_workspace)
+        self.lengths = ctypes.CFUNCTYPE(whole, ctypes.c_void_p, ctypes.c_void_p, whole)(about.state_length)
+        self.least = ctypes.CFUNCTYPE(whole, ctypes.c_void_p, ctypes.c_void_p, whole)(about.state_min_length)
+        self.truncating = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, whole, whole)(
+            about.state_truncate)
+        self.copying = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, whole, ctypes.c_void_p, whole)(
+            about.state_copy)
+
+    @property
+    def address(self):
+        return self.block.ctypes.data
+
+    def length(self, b):
+        return self.lengths(ctypes.byref(self.problem), self.address, b)
+
+    def min_length(self, b):
+        return self.least(ctypes.byref(self.problem), self.address, b)
+
+    def truncate(self, b, length):
+        return self.truncating(ctypes.byref(self.problem), self.address, b, length)
+
+    def copy(self, to, source, b):
+        return self.copying(ctypes.byref(self.problem), self.address, to, source.address, b)
+
+    def try_extend(self, q, k, v, lengths=None):
+        """What extend returns, and its out, where rows that it may not write are as they were: NaN."""
+        stored = [self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype)) for x in (q, k, v)]
+        q, k, v = stored
+        problem = self.problem
+        problem.n_q = q.shape[2]
+        counts = None if lengths is None else np.array(lengths, np.int64)
+        problem.lengths = None if counts is None else counts.ctypes.data
+        problem.workspace_bytes = self.needed(ctypes.byref(problem))
+        memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
+        workspace = memory[-memory.ctypes.data % 64:]
+        out = self.kernel.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.kernel.dtype))
+        error = self.extending(ctypes.byref(problem), self.params if self.kernel.about.params else None,
+                               *(x.ctypes.data for x in stored), out.ctypes.data, self.address, workspace.ctypes.data)
+        check((self.memory[-self.after.size:] == self.after).all(), 'extend wrote after the state')
+        return error, self.kernel.as_numbers(out)
+
+    def extend(self, q, k, v, lengths=None):
+        error, out = self.try_extend(q, k, v, lengths)
+        check(error == 0, 'extend returned %d' % error)
+        return out
 
 
 def inputs(spec, H, G, n_q, n_k, B, seed, folder):

@@ -32,6 +32,10 @@ struct version {
     int any_order; /* of ids */
 #endif
 #endif
+#if CARRIED
+    int64_t chunk; /* keys that a state takes in at a time */
+    size_t kept; /* bytes of what it has of a head */
+#endif
 };
 
 #if BY_SCHEDULE
@@ -246,7 +250,12 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
 #if PHASES
 #if IDS
-    if (this->head && !this->any_order && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
+#if CARRIED
+    const int ordered = call->kept != NULL; /* the entry point has looked at the ids that are new */
+#else
+    const int ordered = 0;
+#endif
+    if (this->head && !this->any_order && !ordered && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
 #endif
     int64_t alone = tasks; /* the heads after these are all threads' together */
     if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
@@ -521,6 +530,10 @@ PART_CALLS
 }
 
 #endif
+#if DECODE
+STATE_FUNCTIONS
+
+#endif
 #if PARAMS
 static const struct attn_param param[] = {
 PARAM_TABLE
@@ -545,6 +558,13 @@ static int backward_any(const struct attn_problem *problem, const void *params, 
         (struct SPEC_gradients *)gradients, workspace);
 }
 #endif
+#if DECODE
+static int extend_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *state,
+    void *workspace)
+{
+    return SPEC_extend(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, state, workspace);
+}
+#endif
 
 const struct attn_kernel SPEC_kernel = {
     .name = NAME_AS_TEXT, .version = VERSION_AS_TEXT, .dtype = DTYPE, .head_dim = HEAD_DIM, .value_dim = VALUE_DIM,
@@ -553,5 +573,10 @@ const struct attn_kernel SPEC_kernel = {
     .forward = forward_any,
 #if BACKWARD
     .saved = SPEC_saved, .backward_workspace = SPEC_backward_workspace, .backward = backward_any,
+#endif
+#if DECODE
+    .state = SPEC_state, .state_init = SPEC_state_init, .extend_workspace = SPEC_extend_workspace,
+    .extend = extend_any, .state_length = SPEC_state_length, .state_min_length = SPEC_state_min_length,
+    .state_truncate = SPEC_state_truncate, .state_copy = SPEC_state_copy,
 #endif
 };

@@ -21,6 +21,10 @@ struct call { /* what every thread needs to know */
 #if BACKWARD
     ROW_MEMBERS
 #endif
+#if CARRIED
+    unsigned char *kept; /* of a state: what every head has summed; NULL: there is none */
+    int64_t summed; /* of so many keys */
+#endif
 #if IN_ORDER
     /* For the tiles of every head that threads share, after a number that is never reached, how far each has come; NULL:
        one thread does them all, one after the other. */

@@ -1,0 +1,136 @@
+/* How far from its own position a query sees keys: none after it can be seen where a sequence is continued token by
+   token, and those before it that some loop may still read have to be remembered. */
+#include "analysis.h"
+#include "../schedule/schedule.h"
+
+#include <string.h>
+
+/* ---- after it ---- */
+
+/* Whether a is at most b, whatever the sizes. */
+static bool at_most(struct module *m, const struct expr *a, const struct expr *b)
+{
+    int64_t difference;
+    if (a->op == EXPR_MIN) return at_most(m, a->arg[0], b) || at_most(m, a->arg[1], b);
+    if (a->op == EXPR_MAX) return at_most(m, a->arg[0], b) && at_most(m, a->arg[1], b);
+    if (a->op == EXPR_SELECT)
+        return (expr_is_real(a->arg[2], 0) || at_most(m, a->arg[2], b)) && at_most(m, a->arg[1], b);
+    return known_difference(m, a, b, &difference) && difference <= 0;
+}
+
+bool looks_ahead(const struct graph *g)
+{
+    struct module *const m = g->module;
+    struct roles roles;
+    if (roles_of(g, 0, &roles)) return true;
+    const struct expr *const from = expr_leaf(m, EXPR_LO, roles.lane), *const to = expr_leaf(m, EXPR_HI, roles.lane),
+                      *const own = expr_make(m, EXPR_ADD, from, expr_int(m, 1), NULL);
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        if (value->op != GRAPH_REDUCE && value->op != GRAPH_CONTRACT) continue;
+        bool streams = !value_has_axis(value, roles.stream), meets = false;
+        for (int k = 0; k < value->operands; k++) meets |= ref_uses_axis(&value->operand[k], roles.stream);
+        if (!streams || !meets) continue; /* no sum over keys */
+        if (!value->where) return true;
+        struct ranges seen;
+        region_ranges(m, value->where, roles.stream, false, &seen);
+        const struct expr *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream),
+                                                    expr_leaf(m, EXPR_SIZE, roles.lane), NULL),
+                                *const end = expr_make(m, EXPR_ADD, own, offset, NULL);
+        for (int k = 0; k < seen.count; k++)
+            if (!seen.range[k].to || !at_most(m, expr_replace(m, seen.range[k].to, to, own), end)) return true;
+    }
+    return false;
+}
+
+/* ---- before it ---- */
+
+enum { UNKNOWN = -1, POSITIONS = 4096, FAR = 1 << 20, TILES = 3 };
+
+struct reading {
+    const struct loops *l;
+    int lane, stream, chunk;
+    int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
+    bool known;
+};
+
+static int64_t bound(struct reading *x, const struct expr *e)
+{
+    const struct environment env = {.index = x->index, .size = x->size, .lo = x->lo, .hi = x->hi};
+    if (expr_reads_ids(e) || expr_has(e, EXPR_DRAWN)) x->known = false;
+    return x->known ? expr_eval_int(e, &env) : 0;
+}
+
+/* The first key that a loop of the list reads; INT64_MAX: it reads none. */
+static int64_t first_key(struct reading *x, const struct stmt *s)
+{
+    int64_t first = INT64_MAX;
+    for (; s; s = s->next) {
+        if (s->op != LOOPS_FOR || s->axis != x->stream) {
+            const int64_t inside = first_key(x, s->body);
+            if (inside < first) first = inside;
+            continue;
+        }
+        const int64_t from = bound(x, s->from), to = bound(x, s->to);
+        for (int k = 0; k < (s->ranges ? s->ranges : 1); k++) {
+            int64_t begin = from, end = to;
+            if (s->ranges) {
+                const int64_t a = bound(x, s->range[k].from), b = bound(x, s->range[k].to);
+                x->known &= !s->range[k].drawn;
+                begin = a > begin ? a : begin;
+                end = b < end ? b : end;
+            }
+            if (begin < end && begin < first) first = begin;
+        }
+    }
+    return first;
+}
+
+/* The most keys before the chunk of a query (or, without chunks, before the query) at these positions that tiles of so
+   many queries read. */
+static int64_t back_from(struct reading *x, const struct stmt *body, int64_t position, int64_t tile)
+{
+    int64_t most = 0;
+    for (int64_t p = position; p < position + POSITIONS && x->known; p++) {
+        x->size[x->lane] = x->hi[x->lane] = tile;
+        x->size[x->stream] = p + tile;
+        int64_t begin = p;
+        if (x->chunk >= 0) {
+            const int64_t length = x->l->module->axis[x->chunk].extent;
+            x->size[x->chunk] = (p + tile + length - 1) / length;
+            x->lo[x->chunk] = p / length;
+            x->hi[x->chunk] = p / length + 1;
+            begin = p / length * length;
+        }
+        const int64_t first = first_key(x, body);
+        if (first < begin && begin - first > most) most = begin - first;
+    }
+    return most;
+}
+
+int64_t keys_read_back(const struct compilation *c)
+{
+    struct roles roles;
+    if (roles_of(c->graph, 0, &roles)) return UNKNOWN;
+    const struct stmt *body = c->loops->body;
+    struct reading *const x = arena_alloc(c->loops->module->arena, sizeof *x);
+    *x = (struct reading){.l = c->loops, .lane = roles.lane, .stream = roles.stream, .chunk = -1, .known = true};
+    for (int a = 0; a < c->loops->module->axes; a++) {
+        x->size[a] = axis_is_counted(&c->loops->module->axis[a]) ? c->loops->module->axis[a].extent : 1;
+        x->hi[a] = 1;
+    }
+    if (c->chunk) {
+        while (!body->window) body = body->next ? body->next : body->body;
+        x->chunk = body->axis;
+        for (body = body->body; body->next;) body = body->next;
+    }
+    const int64_t tiles[TILES] = {1, 7, c->tile_q};
+    int64_t most = 0;
+    for (int t = 0; t < TILES; t++) {
+        const int64_t near = back_from(x, body, 0, tiles[t]), far = back_from(x, body, FAR, tiles[t]),
+                      further = back_from(x, body, 2 * FAR + 1, tiles[t]);
+        if (!x->known || far != further || near > far || far > FAR / 2) return UNKNOWN;
+        if (far > most) most = far;
+    }
+    return most;
+}

@@ -1,0 +1,432 @@
+/* The state of sequences that grow, and the entry points that keep it. Written as kernel.c is; it stands after the
+   functions of entry.c that run a call. */
+
+/* ==== the state of sequences that grow ==== */
+/* It is one block of memory: this header, how far each sequence has come, what was summed of them, and the keys and
+   values that are still needed one by one. */
+struct state_header {
+    char magic[8];
+    uint32_t format, byte_order;
+    char name[64]; /* of the kernel */
+    uint64_t fingerprint; /* of what it computes, and of how that is kept */
+    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
+    int64_t rows, chunk, kept; /* keys of a sequence that there is room for; see struct version */
+    uint64_t bytes; /* of all */
+    uint64_t check; /* a hash of all before it, and of the sequences */
+};
+struct sequence {
+    int64_t length, first; /* tokens so far; the first of them whose key is there by itself */
+};
+/* Where its parts are. */
+struct places {
+    struct state_header *header;
+    struct sequence *sequence;
+    unsigned char *kept;
+    STORED *keys, *values; /* [batch, kv_heads, rows, …] */
+};
+
+#if CARRIED
+static struct version extend_version(void)
+{
+EXTEND_CHOICE
+}
+#else
+#define extend_version() version(INT64_MAX)
+#endif
+
+/* From which token on keys have to be there by themselves for a sequence of that length to go on: those of the chunk
+   that is not full, and those before it that are still read. */
+static int64_t first_needed(const struct version *this, int64_t length)
+{
+#if CARRIED
+    length -= length % this->chunk;
+#else
+    (void)this;
+#endif
+#if BY_CAPACITY
+    return 0 * length;
+#else
+    return max(0, length - READ_BACK);
+#endif
+}
+
+/* Fills the header of an empty state in. */
+static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
+{
+    static const char magic[] = "attnkeep", name[] = NAME_AS_TEXT;
+    const struct attn_problem *const p = problem;
+    if (!runs(this)) return ATTN_EMACHINE;
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, magic, sizeof header->magic);
+    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
+    header->format = 1;
+    header->byte_order = 0x01020304;
+    header->fingerprint = FINGERPRINT;
+    header->dtype = DTYPE;
+    header->head_dim = HEAD_DIM;
+    header->value_dim = VALUE_DIM;
+    header->batch = p->batch;
+    header->heads = p->heads;
+    header->kv_heads = p->kv_heads;
+#if BY_CAPACITY
+    if (p->capacity < 0) return ATTN_EPROBLEM;
+    header->capacity = header->rows = p->capacity;
+#elif CARRIED
+    header->rows = READ_BACK + this->chunk;
+#else
+    header->rows = READ_BACK + max(READ_BACK, 256);
+#endif
+#if CARRIED
+    header->chunk = this->chunk;
+    header->kept = (int64_t)this->kept;
+#endif
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    const int error = attn_problem_check(&cache, HEAD_DIM, VALUE_DIM, NULL);
+    if (error) return error;
+    const uint64_t batch = (uint64_t)p->batch, rows = batch * (uint64_t)p->kv_heads * (uint64_t)header->rows;
+    uint64_t bytes = (uint64_t)round_up(sizeof *header, 64), part;
+    if (__builtin_mul_overflow(batch, sizeof(struct sequence), &part) ||
+        __builtin_add_overflow(bytes, part + 64, &bytes))
+        return ATTN_ESIZE;
+#if CARRIED
+    if (__builtin_mul_overflow(batch, (uint64_t)(this->tile == 0 ? p->kv_heads : p->heads) * this->kept, &part) ||
+        __builtin_add_overflow(bytes, part, &bytes))
+        return ATTN_ESIZE;
+#endif
+    if (__builtin_mul_overflow(rows, (HEAD_DIM + VALUE_DIM) * sizeof(STORED), &part) ||
+        __builtin_add_overflow(bytes, part + 128, &bytes) || bytes > INT64_MAX)
+        return ATTN_ESIZE;
+    header->bytes = bytes / 64 * 64;
+    return 0;
+}
+
+static struct places places_in(void *state, const struct state_header *header, const struct version *this)
+{
+    const struct state_header *const h = header;
+    unsigned char *const memory = (unsigned char *)state;
+    int64_t at = round_up(sizeof *h, 64);
+    struct places places = {.header = (struct state_header *)state};
+    places.sequence = (struct sequence *)(void *)(memory + at);
+    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
+    places.kept = memory + at;
+#if CARRIED
+    at += h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+#else
+    (void)this;
+#endif
+    places.keys = (STORED *)(void *)(memory + at);
+    at = round_up(at + h->batch * h->kv_heads * h->rows * HEAD_DIM * (int64_t)sizeof(STORED), 64);
+    places.values = (STORED *)(void *)(memory + at);
+    return places;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *const byte = (const unsigned char *)bytes;
+    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t check_of(const struct places *at)
+{
+    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
+    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
+}
+
+/* Whether a state is this kernel's, of this problem, and whole. */
+static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
+    struct places *places)
+{
+    struct state_header expected;
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, this, &expected);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
+    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
+    *places = places_in((void *)(uintptr_t)state, &expected, this);
+    if (places->header->check != check_of(places)) return ATTN_ESTATE;
+    for (int64_t b = 0; b < expected.batch; b++) {
+        const struct sequence s = places->sequence[b];
+        if (s.length < 0 || s.first < 0 || s.first > first_needed(this, s.length) ||
+            s.length - s.first > expected.rows)
+            return ATTN_ESTATE;
+    }
+    return 0;
+}
+
+size_t SPEC_state(const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
+}
+
+int SPEC_state_init(const struct attn_problem *problem, void *state)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, &this, &header);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
+    struct places at = places_in(state, &header, &this);
+    memset(state, 0, (size_t)((unsigned char *)at.keys - (unsigned char *)state));
+    *at.header = header;
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+int64_t SPEC_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    return at.sequence[sequence].length;
+}
+
+int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    const struct sequence s = at.sequence[sequence];
+#if CARRIED
+    return s.length - s.length % this.chunk;
+#elif BY_CAPACITY
+    return 0 * s.length;
+#else
+    return s.first == 0 ? 0 : s.first + READ_BACK;
+#endif
+}
+
+int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    struct sequence *const s = &at.sequence[sequence];
+    if (length < 0 || length > s->length) return ATTN_ELENGTH;
+    if (length > 0 && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    s->length = length;
+    if (length == 0) s->first = 0;
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    struct places target, source;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, to, &target);
+    if (!error) error = open_state(problem, &this, from, &source);
+    if (error) return error;
+    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
+        return ATTN_EPROBLEM;
+    if (to == from && to_sequence == from_sequence) return 0;
+    const int64_t rows = target.header->rows, heads = problem->kv_heads;
+    const struct sequence s = source.sequence[from_sequence];
+    target.sequence[to_sequence] = s;
+#if CARRIED
+    const size_t kept = (size_t)(this.tile == 0 ? problem->kv_heads : problem->heads) * this.kept;
+    memcpy(target.kept + (size_t)to_sequence * kept, source.kept + (size_t)from_sequence * kept, kept);
+#endif
+    const size_t there = (size_t)(s.length - s.first);
+    for (int64_t g = 0; g < heads; g++) {
+        const int64_t t = (to_sequence * heads + g) * rows, f = (from_sequence * heads + g) * rows;
+        memcpy(target.keys + t * HEAD_DIM, source.keys + f * HEAD_DIM, there * HEAD_DIM * sizeof(STORED));
+        memcpy(target.values + t * VALUE_DIM, source.values + f * VALUE_DIM, there * VALUE_DIM * sizeof(STORED));
+    }
+    target.header->check = check_of(&target);
+    return 0;
+}
+
+/* ==== tokens after those that there are ==== */
+
+size_t SPEC_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+#if EXTEND_BY_LENGTH
+    return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
+#else
+    const struct version this = extend_version();
+    return bytes_a_thread(&this) * threads_served(problem);
+#endif
+}
+
+/* The address at which row 0 would be, if row `first` is at `array`: rows before it are never read. */
+static const STORED *row_0(const STORED *array, int64_t first, int64_t row)
+{
+    return (const STORED *)((uintptr_t)array - (uintptr_t)(first * row) * sizeof *array);
+}
+
+/* Rows of one sequence's heads go into its place. */
+static void remember(STORED *to, int64_t rows, int64_t dim, int64_t heads, const STORED *from,
+    const struct attn_strides *strides, int64_t n)
+{
+    for (int64_t g = 0; g < heads; g++, to += rows * dim, from += strides->head) {
+        if (strides->row == dim) {
+            memcpy(to, from, (size_t)(n * dim) * sizeof *to);
+            continue;
+        }
+        for (int64_t x = 0; x < n; x++) memcpy(to + x * dim, from + x * strides->row, (size_t)dim * sizeof *to);
+    }
+}
+
+/* Those from row `from` on become the first ones. */
+static void slide(STORED *array, int64_t rows, int64_t dim, int64_t heads, int64_t from, int64_t n)
+{
+    for (int64_t g = 0; g < heads; g++, array += rows * dim)
+        memmove(array, array + from * dim, (size_t)(n * dim) * sizeof *array);
+}
+
+/* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
+static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
+    int64_t count, int64_t n, int threads, unsigned char *workspace)
+{
+    const int64_t rows = at->header->rows, heads = call.p.kv_heads;
+    const struct attn_strides of_k = call.p.k, of_v = call.p.v,
+        of_keys = {heads * rows * HEAD_DIM, rows * HEAD_DIM, HEAD_DIM},
+        of_values = {heads * rows * VALUE_DIM, rows * VALUE_DIM, VALUE_DIM};
+    const STORED *k = call.k + b * of_k.batch, *v = call.v + b * of_v.batch;
+    struct sequence s = at->sequence[b];
+    STORED *const keys = at->keys + b * of_keys.batch, *const values = at->values + b * of_values.batch;
+    call.p.batch = count;
+    call.q += b * call.p.q.batch;
+    call.out += b * call.p.out.batch;
+#if CARRIED
+    call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? heads : call.p.heads) * extends->kept;
+#endif
+#if IDS
+    struct SPEC_params params = *call.params;
+    params.IDS_PARAM += b * call.p.capacity;
+    call.params = &params;
+#endif
+    for (int64_t m; n > 0; n -= m) {
+#if UNCOPIED
+        const int in_place = s.length % extends->chunk == 0 && n >= extends->chunk; /* none has to stand before them */
+#else
+        const int in_place = 0;
+#endif
+        m = n;
+        if (in_place) {
+            call.k = row_0(k, s.length, of_k.row);
+            call.v = row_0(v, s.length, of_v.row);
+            call.p.k = of_k;
+            call.p.v = of_v;
+        } else {
+            const int64_t needed = first_needed(extends, s.length);
+            if (s.length - s.first + m > rows && needed > s.first) {
+                for (int64_t x = 0; x < count; x++) {
+                    slide(keys + x * of_keys.batch, rows, HEAD_DIM, heads, needed - s.first, s.length - needed);
+                    slide(values + x * of_values.batch, rows, VALUE_DIM, heads, needed - s.first, s.length - needed);
+                }
+                s.first = needed;
+            }
+            m = min(m, rows - (s.length - s.first));
+            for (int64_t x = 0; x < count; x++) {
+                const int64_t row = s.length - s.first;
+                remember(keys + x * of_keys.batch + row * HEAD_DIM, rows, HEAD_DIM, heads, k + x * of_k.batch, &of_k,
+                    m);
+                remember(values + x * of_values.batch + row * VALUE_DIM, rows, VALUE_DIM, heads,
+                    v + x * of_v.batch, &of_v, m);
+            }
+            call.k = row_0(keys, s.first, HEAD_DIM);
+            call.v = row_0(values, s.first, VALUE_DIM);
+            call.p.k = of_keys;
+            call.p.v = of_values;
+        }
+        call.p.n_q = m;
+        call.p.n_k = s.length + m;
+#if CARRIED
+        call.summed = s.length - s.length % extends->chunk;
+        const struct version this = *extends;
+#else
+        const struct version this = version(call.p.n_k);
+        if (!runs(&this)) return ATTN_EMACHINE;
+#endif
+        const int error = run(&call, &this, threads, workspace, bytes_a_thread(&this));
+        if (error) return error;
+        s.length += m;
+        if (in_place) { /* those of the chunk that is not full */
+            s.first = first_needed(extends, s.length);
+            const int64_t left = s.length - s.first;
+            for (int64_t x = 0; x < count; x++) {
+                remember(keys + x * of_keys.batch, rows, HEAD_DIM, heads,
+                    k + x * of_k.batch + (m - left) * of_k.row, &of_k, left);
+                remember(values + x * of_values.batch, rows, VALUE_DIM, heads,
+                    v + x * of_v.batch + (m - left) * of_v.row, &of_v, left);
+            }
+        }
+        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
+        k += m * of_k.row;
+        v += m * of_v.row;
+        call.q += m * call.p.q.row;
+        call.out += m * call.p.out.row;
+    }
+    return 0;
+}
+
+int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *state,
+    void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct attn_problem new_tokens = *problem;
+    new_tokens.n_k = problem->n_q;
+    struct call call = {.params = params, ARRAY_VALUES};
+    struct places at;
+    const struct version this = extend_version();
+    int error = attn_problem_check(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
+    if (!error) error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    const int64_t *const lengths = problem->lengths;
+    int64_t tokens = 0;
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+    for (int64_t b = 0; b < call.p.batch; b++) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
+        if (n > INT32_MAX * INT64_C(1048576) - length) return ATTN_ESIZE;
+#if BOUNDED
+        if (n > call.p.capacity - length) return ATTN_ECAPACITY;
+#endif
+#if IDS_IN_ORDER
+        const int64_t last = max(length - 1, 0); /* from there on ids may not fall */
+        if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, length + n - last)) return ATTN_EORDER;
+#endif
+        tokens += n > 0;
+    }
+    if (tokens == 0 || call.p.heads == 0) return 0;
+    if (ARRAY_OF_QUERIES_MISSING || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const size_t given = problem->workspace_bytes;
+#if EXTEND_BY_LENGTH
+    const size_t bytes = max_bytes_a_thread(INT64_MAX);
+#else
+    const size_t bytes = bytes_a_thread(&this);
+#endif
+    const int threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+        end = b + 1;
+#if !IDS
+        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+            at.sequence[end].length == at.sequence[b].length && at.sequence[end].first == at.sequence[b].first)
+            end++;
+#endif
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);
+    }
+    at.header->check = check_of(&at);
+    return error;
+}

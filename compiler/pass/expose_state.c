@@ -1,0 +1,98 @@
+/* Where a caller keeps what is summed of the keys so far (`extend`), the states that are carried from chunk to chunk lie
+   in the caller's memory: they begin there where the call before left them, and take in the chunks that are full. The
+   keys of the last chunk, while it is not, are met by queries one by one and summed when they are all there: so any cut
+   of a sequence into calls sums the same numbers in the same order. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+/* Takes what would change a kept tile out of statements that a chunk which is not full goes through. */
+static struct stmt *without_kept(const struct loops *l, struct stmt *s)
+{
+    struct stmt *first = s, **at = &first;
+    for (; (s = *at);) {
+        int kept = 0;
+        for (int k = 0; k < s->assigns; k++)
+            if (!l->array[s->assign[k].to.of].kept) s->assign[kept++] = s->assign[k];
+        s->assigns = kept;
+        s->body = without_kept(l, s->body);
+        if (!kept && !s->body)
+            *at = s->next;
+        else
+            at = &s->next;
+    }
+    return first;
+}
+
+/* Copies a list of statements. */
+static struct stmt *copy_of(struct loops *l, const struct stmt *s)
+{
+    struct stmt *first = NULL, **at = &first;
+    for (; s; s = s->next, at = &(*at)->next) {
+        *at = stmt_new(l, s->op);
+        **at = *s;
+        (*at)->body = copy_of(l, s->body);
+        (*at)->next = NULL;
+    }
+    return first;
+}
+
+/* The loop over a window's chunks that folds their slots: over the full ones it stays, and a chunk after these gets what
+   is carried before it. */
+static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
+{
+    struct module *const m = l->module;
+    struct stmt *const open = copy_of(l, fold);
+    open->next = fold->next;
+    open->body = without_kept(l, open->body);
+    open->from = expr_make(m, EXPR_MAX, fold->from, full, NULL);
+    fold->to = expr_make(m, EXPR_MIN, fold->to, full, NULL);
+    fold->next = open;
+}
+
+/* Loops over keys run over those of full chunks. */
+static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_FOR && s->axis == stream)
+            s->to = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, s->to, length, NULL), length, NULL);
+        sum_full(m, s->body, stream, length);
+    }
+}
+
+static struct stmt *window_of(struct stmt *s)
+{
+    struct stmt *found = NULL;
+    for (; s && !found; s = s->next) found = s->op == LOOPS_FOR && s->window ? s : window_of(s->body);
+    return found;
+}
+
+static bool has_loop(const struct stmt *s, int axis)
+{
+    bool has = false;
+    for (; s && !has; s = s->next) has = (s->op == LOOPS_FOR && s->axis == axis) || has_loop(s->body, axis);
+    return has;
+}
+
+void pass_expose_state(struct compilation *c)
+{
+    if (c->program != PROGRAM_EXTEND) return;
+    struct loops *const l = c->loops;
+    struct module *const m = l->module;
+    struct roles roles;
+    roles_of(c->graph, 0, &roles);
+    struct stmt *const window = window_of(l->body), *queries = window ? window->body : NULL;
+    while (queries && queries->next) queries = queries->next;
+    if (!queries || queries == window->body || !has_loop(queries->body, roles.lane)) return; /* nothing is carried */
+    for (int a = 0; a < l->arrays; a++) l->array[a].kept = l->array[a].shared;
+    const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
+                      *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
+    sum_full(m, window->body->body, roles.stream, length);
+    for (struct stmt *s = window->body->next; s != queries; s = s->next)
+        for (struct stmt *t = s->body; t; t = t->next)
+            if (t->op == LOOPS_FOR && t->axis == window->axis) {
+                fold_full(l, t, full);
+                t = t->next;
+            }
+    c->chunk = length->integer;
+}
