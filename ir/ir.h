@@ -449,8 +449,7 @@ struct array {
                     every chunk has a slot */
     bool kept;   /* TILE, shared: lies in the state that a caller keeps, and holds there what the chunks before the
                     first one of a call left */
-    int64_t
-        offset; /* TILE: bytes into the memory of its kind, a multiple of 64; -1: not placed, or never in memory */
+    int64_t offset; /* TILE: bytes into the memory of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data; /* TABLE */
 };
 
@@ -525,7 +524,7 @@ struct loops {
     struct array *array;
     struct stmt *body;
     int64_t workspace, shared,
-        slot,  /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
+        slot, /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
         kept; /* bytes of a head's part of the state that a caller keeps */
 };
 

@@ -24,9 +24,9 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
-    ATTN_EORDER = -11,    /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot
-                             take */
-    ATTN_ESTATE = -12,    /* a state is of another kernel or for other sizes, cut short or damaged */
+    ATTN_EORDER = -11, /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot
+                          take */
+    ATTN_ESTATE = -12, /* a state is of another kernel or for other sizes, cut short or damaged */
     ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity */
     ATTN_ELENGTH = -14    /* a sequence is not as long as that, or its state cannot go back so far */
 };
@@ -47,7 +47,7 @@ struct attn_problem { /* zero it first: members are added at the end */
     size_t saved_bytes;                   /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
     struct attn_strides dout, dq, dk, dv; /* as out, q, k and v */
     /* Of a kernel with a state, NAME_extend and the functions around it. */
-    int64_t capacity;       /* tokens that a sequence may grow to, where the form needs it; rows of ids have this length */
+    int64_t capacity; /* tokens that a sequence may grow to, where the form needs it; rows of ids have this length */
     const int64_t *lengths; /* [batch]: the new tokens of each sequence, up to n_q; NULL: n_q of each */
     size_t state_bytes;     /* 0: the caller vouches; else less than NAME_state() says is ATTN_ESTATE */
 };

@@ -85,6 +85,8 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
 
 /* Whether some query may see a key after its own position; where it cannot be shown that none does, it may. (reach.c) */
 bool looks_ahead(const struct graph *g);
+/* Whether what a query sees or computes depends on how long the sequence is, besides its own position. */
+bool depends_on_length(const struct graph *g);
 /* How many keys before a query its loops read at most, or, where a state takes in whole chunks, before its chunk;
    negative: it depends on the position, or is not known. */
 int64_t keys_read_back(const struct compilation *c);

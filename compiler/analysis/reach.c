@@ -24,7 +24,7 @@ bool looks_ahead(const struct graph *g)
     struct roles roles;
     if (roles_of(g, 0, &roles)) return true;
     const struct expr *const from = expr_leaf(m, EXPR_LO, roles.lane), *const to = expr_leaf(m, EXPR_HI, roles.lane),
-                      *const own = expr_make(m, EXPR_ADD, from, expr_int(m, 1), NULL);
+                             *const own = expr_make(m, EXPR_ADD, from, expr_int(m, 1), NULL);
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
         if (value->op != GRAPH_REDUCE && value->op != GRAPH_CONTRACT) continue;
@@ -36,11 +36,42 @@ bool looks_ahead(const struct graph *g)
         region_ranges(m, value->where, roles.stream, false, &seen);
         const struct expr *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream),
                                                     expr_leaf(m, EXPR_SIZE, roles.lane), NULL),
-                                *const end = expr_make(m, EXPR_ADD, own, offset, NULL);
+                                 *const end = expr_make(m, EXPR_ADD, own, offset, NULL);
         for (int k = 0; k < seen.count; k++)
             if (!seen.range[k].to || !at_most(m, expr_replace(m, seen.range[k].to, to, own), end)) return true;
     }
     return false;
+}
+
+/* ---- the length of a sequence ---- */
+
+static bool has_size(const struct module *m, const struct expr *e)
+{
+    bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
+    const bool upto = e->op == EXPR_DRAWN && e->draw->upto; /* among how many, the last argument, does not matter */
+    for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);
+    return has;
+}
+
+bool depends_on_length(const struct graph *g)
+{
+    struct module *const m = g->module;
+    struct roles roles;
+    if (roles_of(g, 0, &roles)) return true;
+    const struct expr *const query = expr_leaf(m, EXPR_INDEX, roles.lane),
+                             *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream),
+                                                       expr_leaf(m, EXPR_SIZE, roles.lane), NULL),
+                             *const position = expr_make(m, EXPR_ADD, query, offset, NULL);
+    bool depends = false;
+    for (int v = 0; v < g->values && !depends; v++) {
+        const struct value *const value = &g->value[v];
+        for (int k = 0; k < value->operands; k++)
+            for (int s = 0; s < value->operand[k].rank; s++)
+                depends |= has_size(m, expr_replace(m, value->operand[k].sub[s], position, query));
+        if (value->expr) depends |= has_size(m, expr_replace(m, value->expr, position, query));
+        if (value->where) depends |= has_size(m, expr_replace(m, value->where, position, query));
+    }
+    return depends;
 }
 
 /* ---- before it ---- */

@@ -92,14 +92,21 @@ static bool can_decode(const struct spec *spec, const struct graph *g, struct di
     const struct position at = spec->linformer ? spec->project_at : spec->mask ? spec->mask->at : spec->emit_at;
     const int errors = diagnostics_errors(d);
     if (looks_ahead(g)) {
-        diagnostics_error(d, at, spec->linformer ? "'project' mixes all keys of a sequence, so it cannot be decoded"
-                                 : spec->mask    ? "under this mask a query may see keys after its own position, "
-                                                   "so it cannot be decoded"
-                                                 : "without a mask every query sees keys after its own position, "
-                                                   "so it cannot be decoded");
+        diagnostics_error(d, at,
+                          spec->linformer ? "'project' mixes all keys of a sequence, so it cannot be decoded"
+                          : spec->mask    ? "under this mask a query may see keys after its own position, "
+                                            "so it cannot be decoded"
+                                          : "without a mask every query sees keys after its own position, "
+                                            "so it cannot be decoded");
         diagnostics_note(d, at.line == spec->emit_at.line ? (struct position){0, 0} : spec->emit_at,
                          "'emit' asks for 'decode'; 'mask: causal', or 'all: [causal, …]' around a mask, leaves out "
                          "what comes after a query");
+    } else if (depends_on_length(g)) {
+        diagnostics_error(d, at,
+                          "what a query sees depends on the length of the whole sequence, so it cannot be decoded");
+        diagnostics_note(d, (struct position){0, 0},
+                         "'random' draws among the blocks there are; with 'causal: true' it draws among those up to a "
+                         "query's own");
     }
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];

@@ -345,7 +345,7 @@ static void make_extend(struct maker *x)
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
         const struct compilation *const like = longest(p, p->version[v].target);
         const struct compilation *const c = like->linear ? compile_program(x, like->schedule, like->target, true,
-                                                                            PROGRAM_EXTEND, 0, true)
+                                                                           PROGRAM_EXTEND, 0, true)
                                                          : NULL;
         if (!x->good) return;
         const int64_t back = c && c->chunk ? keys_read_back(c) : -1;
@@ -367,8 +367,7 @@ static void make_extend(struct maker *x)
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
-        for (int k = 0; array->kept && k < array->rank; k++)
-            text_add(&t, " %lld", (long long)array->extent[k]);
+        for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);
         if (array->kept) text_add(&t, " at %lld\n", (long long)array->offset);
     }
     p->fingerprint = strtoull(arena_printf(p->arena, "%.16s", hash_text(p->arena, t.data, t.length)), NULL, 16);

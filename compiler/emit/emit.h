@@ -32,11 +32,11 @@ struct emission {
     int versions;
     const struct version *backward; /* of the gradients, by target, then ascending */
     int backwards, parts;           /* parts run one after the other */
-    const struct version *extend; /* from a state that takes in chunks, by target; none: keys and values are kept */
+    const struct version *extend;   /* from a state that takes in chunks, by target; none: keys and values are kept */
     int extends;
     int64_t read_back;    /* keys before a query, or its chunk, that have to be kept; negative: all */
     uint64_t fingerprint; /* of states */
-    int saved, row_sums;            /* arrays that forward leaves to them; that one of them leaves to the others */
+    int saved, row_sums;  /* arrays that forward leaves to them; that one of them leaves to the others */
     bool standalone;
 };
 

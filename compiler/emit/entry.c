@@ -521,7 +521,8 @@ static void set_params(struct template_names *t, const struct compilation *c)
 static void set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
-    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0, ids = emit_param_of_ids(e->c[0]->source);
+    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0,
+               ids = emit_param_of_ids(e->c[0]->source);
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     if (!decodes) return;

@@ -56,34 +56,48 @@ static void decoding(const struct emission *p, struct text *out)
              "many of them there are. All functions return a negative ATTN_E… for a state that is not this kernel's, "
              "not of this problem (batch, heads, kv_heads%s) or damaged. */\n",
              holds, p->read_back < 0 ? ", capacity" : "");
-    text_add(out, "/* Bytes of a state; 0: the sizes overflow, or are none. */\nsize_t %s_state(const struct attn_problem "
-                  "*problem);\n", name);
-    text_add(out, "/* Every sequence is empty. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
-             name);
-    text_add(out, "/* Bytes of workspace for %s_extend, as %s_workspace says. */\nsize_t %s_extend_workspace(const struct "
-                  "attn_problem *problem);\n", name, name, name);
     text_add(out,
-             "/* problem->n_q new tokens for each sequence, or problem->lengths[b] of them (0 too; rows after these are "
-             "neither read nor written): q and out have n_q rows, k and v as well, and n_k is not looked at. Their rows "
-             "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
-             "for a whole sequence, whatever the calls it is cut into.%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
-             "anything has changed; or as forward does. */\n",
-             name,
-             emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
+             "/* Bytes of a state; 0: the sizes overflow, or are none. */\nsize_t %s_state(const struct attn_problem "
+             "*problem);\n",
+             name);
+    text_add(out,
+             "/* Every sequence is empty. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
+             name);
+    text_add(out,
+             "/* Bytes of workspace for %s_extend, as %s_workspace says. */\nsize_t %s_extend_workspace(const struct "
+             "attn_problem *problem);\n",
+             name, name, name);
+    text_add(
+        out,
+        "/* problem->n_q new tokens for each sequence, or problem->lengths[b] of them (0 too; rows after these are "
+        "neither read nor written): q and out have n_q rows, k and v as well, and n_k is not looked at. Their rows "
+        "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
+        "for a whole sequence, whatever the calls it is cut into.%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
+        "anything has changed; or as forward does. */\n",
+        name,
+        emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
              "*workspace);\n",
              name, name, emit_array_arguments(arena, ENTRY_forward, emit_stored(c->spec->dtype)));
-    text_add(out, "/* The tokens of a sequence so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
-                  "const void *state, int64_t sequence);\n", name);
-    text_add(out, "/* The least length, besides 0, that the sequence can go back to. */\nint64_t %s_state_min_length(const "
-                  "struct attn_problem *problem, const void *state, int64_t sequence);\n", name);
-    text_add(out, "/* Forgets the tokens from `length` on; ATTN_ELENGTH where there are fewer, or the state cannot go back "
-                  "so far. */\nint %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, "
-                  "int64_t length);\n", name);
-    text_add(out, "/* A sequence of `to` becomes that of `from`, a state of the same problem or the same state. */\nint "
-                  "%s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
-                  "int64_t from_sequence);\n", name);
+    text_add(out,
+             "/* The tokens of a sequence so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
+             "const void *state, int64_t sequence);\n",
+             name);
+    text_add(out,
+             "/* The least length, besides 0, that the sequence can go back to. */\nint64_t %s_state_min_length(const "
+             "struct attn_problem *problem, const void *state, int64_t sequence);\n",
+             name);
+    text_add(out,
+             "/* Forgets the tokens from `length` on; ATTN_ELENGTH where there are fewer, or the state cannot go back "
+             "so far. */\nint %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, "
+             "int64_t length);\n",
+             name);
+    text_add(out,
+             "/* A sequence of `to` becomes that of `from`, a state of the same problem or the same state. */\nint "
+             "%s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
+             "int64_t from_sequence);\n",
+             name);
 }
 
 void emit_header(const struct emission *p, const char *command, struct text *out)

@@ -73,8 +73,8 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
     return now;
 }
 
-/* Bytes of a tile, padded; of one that a caller keeps to whole lines, which all targets have. Rows whose distance is a multiple of many cache lines would share few of the sets of the L1
-   cache, so they get a gap of one. */
+/* Bytes of a tile, padded; of one that a caller keeps to whole lines, which all targets have. Rows whose distance is a
+   multiple of many cache lines would share few of the sets of the L1 cache, so they get a gap of one. */
 static int64_t pad(const struct compilation *c, struct array *array)
 {
     enum { LINE = 64, FAR = 8 * LINE };

@@ -1,7 +1,7 @@
-/* Where a caller keeps what is summed of the keys so far (`extend`), the states that are carried from chunk to chunk lie
-   in the caller's memory: they begin there where the call before left them, and take in the chunks that are full. The
-   keys of the last chunk, while it is not, are met by queries one by one and summed when they are all there: so any cut
-   of a sequence into calls sums the same numbers in the same order. */
+/* Where a caller keeps what is summed of the keys so far (`extend`), the states that are carried from chunk to chunk
+   lie in the caller's memory: they begin there where the call before left them, and take in the chunks that are full.
+   The keys of the last chunk, while it is not, are met by queries one by one and summed when they are all there: so any
+   cut of a sequence into calls sums the same numbers in the same order. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -37,8 +37,8 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* The loop over a window's chunks that folds their slots: over the full ones it stays, and a chunk after these gets what
-   is carried before it. */
+/* The loop over a window's chunks that folds their slots: over the full ones it stays, and a chunk after these gets
+   what is carried before it. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
@@ -86,7 +86,7 @@ void pass_expose_state(struct compilation *c)
     if (!queries || queries == window->body || !has_loop(queries->body, roles.lane)) return; /* nothing is carried */
     for (int a = 0; a < l->arrays; a++) l->array[a].kept = l->array[a].shared;
     const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
-                      *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
+                             *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
     sum_full(m, window->body->body, roles.stream, length);
     for (struct stmt *s = window->body->next; s != queries; s = s->next)
         for (struct stmt *t = s->body; t; t = t->next)

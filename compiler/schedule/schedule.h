@@ -16,7 +16,7 @@ enum program_kind {
     PROGRAM_TOTALS,    /* these gradients */
     PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
     PROGRAM_ALONE,     /* the gradients, where nothing was saved */
-    PROGRAM_EXTEND     /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
+    PROGRAM_EXTEND /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
 };
 
 /* Queries of a call are few up to that many, where those of all heads that share keys are no more rows than that. */

@@ -222,10 +222,10 @@ def done_well(line, folder):
     check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
 
 
-def compiled(suite, path, folder, target, level='-O2'):
+def compiled(suite, path, folder, target, level='-O2', cc='cc'):
     """The kernel of a spec as a user has it."""
     name = os.path.basename(path)[:-5]
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
-    done_well(['cc', level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
+    done_well([cc, level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
                *runtime_objects(suite), '-lm'], folder)
     return Kernel(os.path.join(folder, 'kernel.so'), name)

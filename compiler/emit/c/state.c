@@ -10,7 +10,7 @@ struct state_header {
     char name[64]; /* of the kernel */
     uint64_t fingerprint; /* of what it computes, and of how that is kept */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, chunk, kept; /* keys of a sequence that there is room for; see struct version */
+    int64_t rows, read_back, chunk, kept; /* keys of a sequence that there is room for; see struct version */
     uint64_t bytes; /* of all */
     uint64_t check; /* a hash of all before it, and of the sequences */
 };
@@ -76,6 +76,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
 #else
     header->rows = READ_BACK + max(READ_BACK, 256);
 #endif
+    header->read_back = READ_BACK;
 #if CARRIED
     header->chunk = this->chunk;
     header->kept = (int64_t)this->kept;

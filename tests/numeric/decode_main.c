@@ -1,0 +1,95 @@
+/* Calls what a kernel with a state has, under the sanitizers: every array is as large as it says, and not larger. Built
+   with KERNEL, ELEMENT and, for parameters, IDS or PARAMS. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JOINED(a, b) a##b
+#define NAMED(a, b) JOINED(a, b)
+#define OF_KERNEL(name) NAMED(KERNEL, name)
+
+enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, CAPACITY = 150, MOST = 70, STEPS = 24 };
+
+static ELEMENT *numbers(int64_t rows, int64_t columns)
+{
+    ELEMENT *const made = malloc((size_t)(rows * columns) * sizeof *made);
+    for (int64_t k = 0; made && k < rows * columns; k++) {
+        const float x = (float)(k % 13 - 6) / 8;
+        if (sizeof(ELEMENT) == 2) { /* bf16 */
+            uint32_t bits;
+            memcpy(&bits, &x, sizeof bits);
+            made[k] = (ELEMENT)(bits >> 16);
+        } else
+            made[k] = (ELEMENT)x;
+    }
+    return made;
+}
+
+int main(void)
+{
+    const struct attn_kernel *const kernel = &OF_KERNEL(_kernel);
+    struct attn_problem p = {.batch = BATCH, .heads = HEADS, .kv_heads = KV_HEADS, .capacity = CAPACITY, .threads = 2};
+    struct OF_KERNEL(_params) params;
+    memset(&params, 0, sizeof params);
+#ifdef PARAMS
+    void *const storage = aligned_alloc(64, (kernel->params_size() + 63) / 64 * 64);
+    kernel->params_init(&params, 1, storage);
+#endif
+#ifdef IDS
+    int32_t *const ids = malloc(BATCH * CAPACITY * sizeof *ids);
+    for (int k = 0; k < BATCH * CAPACITY; k++) ids[k] = k % CAPACITY / 21;
+    params.document = ids;
+#endif
+    const size_t bytes = kernel->state(&p), work = kernel->extend_workspace(&p);
+    void *const state = aligned_alloc(64, bytes), *const other = aligned_alloc(64, bytes),
+                *const workspace = aligned_alloc(64, (work + 63) / 64 * 64);
+    if (!state || !other || !workspace) return 3;
+    p.state_bytes = bytes;
+    p.workspace_bytes = work;
+    int bad = kernel->state_init(&p, state) | kernel->state_init(&p, other);
+    int64_t length[BATCH] = {0}, total = 0;
+    unsigned draw = 1;
+    for (int step = 0; step < STEPS && !bad; step++) {
+        int64_t lengths[BATCH], most = 0;
+        for (int b = 0; b < BATCH; b++) {
+            draw = draw * 1103515245 + 12345;
+            lengths[b] = (draw >> 16) % (step % 3 ? 4 : MOST);
+            if (length[b] + lengths[b] > CAPACITY) { /* begin anew */
+                bad |= kernel->state_truncate(&p, state, b, 0);
+                length[b] = 0;
+            }
+            if (lengths[b] > most) most = lengths[b];
+            length[b] += lengths[b];
+            total += lengths[b];
+        }
+        p.n_q = most;
+        p.lengths = lengths;
+        ELEMENT *const q = numbers(BATCH * HEADS * most, kernel->head_dim),
+                       *const k = numbers(BATCH * KV_HEADS * most, kernel->head_dim),
+                       *const v = numbers(BATCH * KV_HEADS * most, kernel->value_dim),
+                       *const out = numbers(BATCH * HEADS * most, kernel->value_dim);
+        bad |= kernel->extend(&p, &params, q, k, v, out, state, workspace);
+        free(q);
+        free(k);
+        free(v);
+        free(out);
+        for (int b = 0; b < BATCH; b++) bad |= kernel->state_length(&p, state, b) != length[b];
+        bad |= kernel->state_copy(&p, other, step % BATCH, state, (step / 2) % BATCH);
+        bad |= kernel->state_copy(&p, state, 0, state, 0);
+        if (length[1] > kernel->state_min_length(&p, state, 1))
+            bad |= kernel->state_truncate(&p, state, 1, --length[1]);
+    }
+    p.state_bytes = bytes - 1;
+    bad |= kernel->state_length(&p, state, 0) != ATTN_ESTATE;
+    printf("%lld tokens\n", (long long)total);
+    free(state);
+    free(other);
+    free(workspace);
+#ifdef PARAMS
+    free(storage);
+#endif
+#ifdef IDS
+    free(ids);
+#endif
+    return bad ? 1 : 0;
+}
