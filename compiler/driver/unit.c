@@ -89,16 +89,16 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
 /* Whether sequences can be continued token by token; else an error. */
 static bool can_decode(const struct spec *spec, const struct graph *g, struct diagnostics *d)
 {
-    const struct position at = spec->linformer ? spec->project_at : spec->mask ? spec->mask->at : spec->emit_at;
+    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
+    const struct position at = spec->linformer ? spec->project_at : masked ? spec->mask->at : spec->emit_at;
     const int errors = diagnostics_errors(d);
-    if (looks_ahead(g)) {
+    if (spec->linformer)
+        diagnostics_error(d, at, "'project' mixes all keys of a sequence, so it cannot be decoded");
+    else if (looks_ahead(g)) {
         diagnostics_error(d, at,
-                          spec->linformer ? "'project' mixes all keys of a sequence, so it cannot be decoded"
-                          : spec->mask    ? "under this mask a query may see keys after its own position, "
-                                            "so it cannot be decoded"
-                                          : "without a mask every query sees keys after its own position, "
-                                            "so it cannot be decoded");
-        diagnostics_note(d, at.line == spec->emit_at.line ? (struct position){0, 0} : spec->emit_at,
+                          masked ? "under this mask a query may see keys after its own position, so it cannot be decoded"
+                                 : "without a mask a query sees keys after its own position, so it cannot be decoded");
+        diagnostics_note(d, masked ? spec->emit_at : (struct position){0, 0},
                          "'emit' asks for 'decode'; 'mask: causal', or 'all: [causal, …]' around a mask, leaves out "
                          "what comes after a query");
     } else if (depends_on_length(g)) {

@@ -114,11 +114,6 @@ int build_table(struct builder *x, const char *name, int axis, const double *dat
     return graph_table(x->g, unique, 1, &axis, data);
 }
 
-void build_not_yet(struct builder *x, struct position at, const char *what)
-{
-    diagnostics_error(x->diagnostics, at, "%s is not compiled yet", what);
-}
-
 const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block)
 {
     const struct expr *size = build_integer(x, block);

@@ -34,7 +34,6 @@ const struct expr *build_query_position(struct builder *x);
 const struct expr *build_head(struct builder *x);
 /* The number of the block that a position, which may be negative, lies in. */
 const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block);
-void build_not_yet(struct builder *x, struct position at, const char *what);
 /* The user's expression with `s` for its s; as a truth value where it is a mask. (expression.c) */
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s);
 const struct expr *build_condition(struct builder *x, const struct expression *e);

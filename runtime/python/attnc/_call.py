@@ -44,7 +44,8 @@ class _Problem(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "kv_heads", "n_q", "n_k")] + [
         ("q", _Strides), ("k", _Strides), ("v", _Strides), ("out", _Strides),
         ("threads", ctypes.c_int), ("workspace_bytes", ctypes.c_size_t), ("saved", ctypes.c_void_p),
-        ("saved_bytes", ctypes.c_size_t), ("dout", _Strides), ("dq", _Strides), ("dk", _Strides), ("dv", _Strides)]
+        ("saved_bytes", ctypes.c_size_t), ("dout", _Strides), ("dq", _Strides), ("dk", _Strides), ("dv", _Strides),
+        ("capacity", ctypes.c_int64), ("lengths", ctypes.c_void_p), ("state_bytes", ctypes.c_size_t)]
 
 
 class _Param(ctypes.Structure):
