@@ -426,6 +426,30 @@ static void explain_pairs(const struct unit *p)
            element * (long long)spec->value_dim);
 }
 
+/* What decoding has to remember: bytes for a sequence and a head. */
+static void explain_state(const struct unit *p)
+{
+    if (!(p->spec->emit & EMIT_DECODE)) return;
+    const struct spec *const spec = p->spec;
+    const long long token = (long long)dtype_bytes(spec->dtype) * (spec->head_dim + spec->value_dim),
+                    rows = (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0);
+    section("State");
+    if (p->read_back < 0) {
+        printf("  %lld bytes of key and value for every token, sequence and key/value head, of as many tokens as the "
+               "problem's capacity\n",
+               token);
+        return;
+    }
+    const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
+    if (p->extends)
+        printf("  %lld bytes of sums and the last tokens, up to %lld of %lld bytes", sums, rows, token);
+    else
+        printf("  the last tokens, up to %lld of %lld bytes", rows, token);
+    printf(": %lld bytes for every sequence and %s, however long it is\n", all,
+           p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
+    printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);
+}
+
 static void explain_parameters(const struct graph *g)
 {
     const struct module *m = g->module;
@@ -479,6 +503,7 @@ static void explain(const struct unit *p, const struct costs *costs, const struc
     explain_pairs(p);
     explain_costs(p, costs, o->console.quiet);
     explain_gradients(p, costs);
+    explain_state(p);
     explain_targets(p);
     explain_expressions(spec);
     explain_loops(p->compilation[0]);

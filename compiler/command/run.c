@@ -367,6 +367,126 @@ static void call_backward(struct run *r, const struct loaded_kernel *loaded, con
     for (int k = 0; k < count; k++) attn_free(d[k].data);
 }
 
+/* ---- token by token ---- */
+
+static double number_at(const struct attn_array *a, int64_t k)
+{
+    switch (a->dtype) {
+    case ATTN_F32: return (double)((const float *)a->data)[k];
+    case ATTN_F64: return ((const double *)a->data)[k];
+    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)a->data)[k]);
+    case ATTN_F16: return attn_f16_value(((const uint16_t *)a->data)[k]);
+    case ATTN_I32: break;
+    }
+    return 0;
+}
+
+/* The largest difference of two outputs, as a part of the largest number of its row; NaN agrees with NaN alone. */
+static double difference(const struct attn_array *a, const struct attn_array *b)
+{
+    const int64_t dim = a->shape[3], rows = a->shape[0] * a->shape[1] * a->shape[2];
+    double most = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        double scale = 0, off = 0;
+        for (int64_t e = row * dim; e < (row + 1) * dim; e++) {
+            const double x = number_at(a, e), y = number_at(b, e);
+            if (isnan(x) != isnan(y)) return INFINITY;
+            if (x == y || isnan(x)) continue;
+            off = fmax(off, fabs(x - y));
+            scale = fmax(scale, fabs(y));
+        }
+        if (off > 0) most = fmax(most, scale > 0 ? off / scale : INFINITY);
+    }
+    return most;
+}
+
+/* What rounding may make of sums in another order: of pairs of 16 bits their products are rounded, too. */
+static double may_differ(enum attn_dtype dtype)
+{
+    return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;
+}
+
+enum { MAX_CHUNKS = 64 };
+
+/* Reads the sizes of the calls; 0 after a message. */
+static int read_chunks(const struct options *o, int64_t *chunk)
+{
+    int count = 0;
+    for (const char *at = o->chunks; count < MAX_CHUNKS;) {
+        at = count_read(at, &chunk[count]);
+        if (!at || (*at && *at != ',')) break;
+        count++;
+        if (!*at) return count;
+        at++;
+    }
+    complain(o, "--chunks takes up to %d whole numbers from 1 up, as in 1,7,64, not '%s'", (int)MAX_CHUNKS, o->chunks);
+    return 0;
+}
+
+/* The whole sequence, by calls of extend; how many, or 0 after a message. */
+static int64_t extend_all(struct run *r, const struct attn_array *out, void *state, size_t bytes)
+{
+    const struct attn_kernel *const kernel = r->kernel;
+    const size_t size = attn_dtype_size(kernel->dtype);
+    struct attn_problem p;
+    int64_t chunk[MAX_CHUNKS], calls = 0, done = 0;
+    const int count = read_chunks(r->options, chunk);
+    if (!count || attn_problem_check(&r->problem, kernel->head_dim, kernel->value_dim, &p) != 0) return 0;
+    p.capacity = p.n_k;
+    p.state_bytes = bytes;
+    p.workspace_bytes = kernel->extend_workspace(&p);
+    void *const workspace = attn_alloc(p.workspace_bytes);
+    if (!workspace) out_of_memory(r, "the workspace", p.workspace_bytes);
+    int error = workspace ? kernel->state_init(&p, state) : ATTN_EMEMORY;
+    for (; done < p.n_k && !error; done += p.n_q) {
+        p.n_q = chunk[calls++ % count];
+        if (p.n_q > p.n_k - done) p.n_q = p.n_k - done;
+        error = kernel->extend(&p, r->params, (const char *)r->input[Q].data + (size_t)(done * p.q.row) * size,
+                               (const char *)r->input[K].data + (size_t)(done * p.k.row) * size,
+                               (const char *)r->input[V].data + (size_t)(done * p.v.row) * size,
+                               (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
+    }
+    attn_free(workspace);
+    if (error && workspace) {
+        complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
+        failed(r, STATUS_INPUT);
+    }
+    return error ? 0 : calls;
+}
+
+/* Decodes the sequence in pieces; the result has to be what forward made in `out`, which it takes the place of. */
+static void call_chunks(struct run *r, struct attn_array *out)
+{
+    const struct attn_kernel *const kernel = r->kernel;
+    if (r->problem.n_q != r->problem.n_k) {
+        complain(r->options, "--chunks takes a query for each key: there are %lld queries and %lld keys",
+                 (long long)r->problem.n_q, (long long)r->problem.n_k);
+        failed(r, STATUS_INPUT);
+        return;
+    }
+    r->problem.capacity = r->problem.n_k;
+    const size_t bytes = kernel->state(&r->problem);
+    void *const state = attn_alloc(bytes);
+    struct attn_array grown;
+    const bool room = make_output(r, &grown, "out", r->problem.heads, r->problem.n_q, kernel->value_dim);
+    if (!state) out_of_memory(r, "the state", bytes);
+    const int64_t calls = state && room ? extend_all(r, &grown, state, bytes) : 0;
+    attn_free(state);
+    if (calls) {
+        char text[32];
+        const double off = difference(&grown, out);
+        mention(r->options, "",
+                "%lld calls of extend, a state of %s; the largest difference from forward is %.2g of a row",
+                (long long)calls, table_bytes((double)bytes, text, sizeof text), off);
+        if (!(off <= may_differ(kernel->dtype))) {
+            complain(r->options, "%s: extend and forward differ", kernel->name);
+            failed(r, STATUS_INPUT);
+        }
+    }
+    attn_free(out->data);
+    *out = grown;
+}
+
 static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
 {
     const struct options *o = r->options;
@@ -387,7 +507,7 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
     }
     struct attn_array out;
     bool room = make_output(r, &out, "out", p->heads, p->n_q, kernel->value_dim);
-    const bool gradients = r->input[DOUT].data != NULL;
+    const bool gradients = r->input[DOUT].data != NULL && !o->chunks;
     p->workspace_bytes = kernel->workspace(p);
     void *workspace = attn_alloc(p->workspace_bytes);
     if (!workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
@@ -409,7 +529,8 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             complain(o, "%s: %s", kernel->name, attn_strerror(error));
             failed(r, STATUS_INPUT);
         } else {
-            write_output(r, loaded, "out", &out, seconds);
+            if (o->chunks) call_chunks(r, &out);
+            if (r->status == STATUS_DONE) write_output(r, loaded, "out", &out, seconds);
         }
         if (!error && gradients && r->status == STATUS_DONE) call_backward(r, loaded, &out);
     }
@@ -446,6 +567,8 @@ int command_run(const struct options *o)
                                : "a folder for out.npy: --out DIR");
         return STATUS_USAGE;
     }
+    int64_t chunk[MAX_CHUNKS];
+    if (o->chunks && !read_chunks(o, chunk)) return STATUS_USAGE;
     enum status status = STATUS_DONE;
     struct unit *unit = unit_make(o->file[0], o, &status);
     if (!unit) return (int)status;

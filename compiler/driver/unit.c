@@ -96,8 +96,9 @@ static bool can_decode(const struct spec *spec, const struct graph *g, struct di
         diagnostics_error(d, at, "'project' mixes all keys of a sequence, so it cannot be decoded");
     else if (looks_ahead(g)) {
         diagnostics_error(d, at,
-                          masked ? "under this mask a query may see keys after its own position, so it cannot be decoded"
-                                 : "without a mask a query sees keys after its own position, so it cannot be decoded");
+                          masked
+                              ? "under this mask a query may see keys after its own position, so it cannot be decoded"
+                              : "without a mask a query sees keys after its own position, so it cannot be decoded");
         diagnostics_note(d, masked ? spec->emit_at : (struct position){0, 0},
                          "'emit' asks for 'decode'; 'mask: causal', or 'all: [causal, …]' around a mask, leaves out "
                          "what comes after a query");
@@ -141,6 +142,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
         p->spec->emit |= EMIT_BACKWARD;
         p->asked = true;
     }
+    if (p->spec && o->chunks) p->spec->emit |= EMIT_DECODE;
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL && (!(p->spec->emit & EMIT_DECODE) || can_decode(p->spec, p->graph, d));

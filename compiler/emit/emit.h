@@ -44,6 +44,10 @@ struct emission {
    attnc. */
 void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct emission *e, const char *command, struct text *out);
+/* The tokens of a sequence that a state has room for, where it takes in `chunk` of them at a time (0: none). */
+int64_t emit_state_rows(int64_t read_back, int64_t chunk);
+/* Whether the tasks run over an axis of that source. */
+bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* The C name of an axis' extent: "n_q", or a number. */
 const char *emit_size(const struct module *m, int axis);
 /* The C name for a dotted parameter name: "q_norm_weight". */

@@ -518,6 +518,12 @@ static void set_params(struct template_names *t, const struct compilation *c)
 
 /* ---- all together ---- */
 
+int64_t emit_state_rows(int64_t read_back, int64_t chunk)
+{
+    enum { FEW = 256 };
+    return read_back + (chunk ? chunk : read_back > FEW ? read_back : FEW);
+}
+
 static void set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
@@ -528,6 +534,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     if (!decodes) return;
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
     template_set_number(t, "READ_BACK", p->read_back);
+    template_set_number(t, "ROWS_KEPT", emit_state_rows(p->read_back, carried ? p->extend[0].c->chunk : 0));
     template_set_number(t, "UNCOPIED", carried && p->read_back == 0);
     template_set_number(t, "EXTEND_BY_LENGTH", !carried && emit_by_length(e->version, e->versions));
     template_set_number(t, "BOUNDED", p->read_back < 0 || ids);

@@ -44,12 +44,9 @@ static void decoding(const struct emission *p, struct text *out)
     const char *holds = p->read_back < 0 ? "keys and values of problem->capacity tokens a sequence"
                         : p->extends     ? "sums over the keys so far, and the last keys and values"
                                          : "the last keys and values";
-    if (p->extends)
+    if (p->read_back >= 0)
         holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
-                             (long long)(p->read_back + p->extend[0].c->chunk));
-    else if (p->read_back >= 0)
-        holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
-                             (long long)(p->read_back + (p->read_back > 256 ? p->read_back : 256)));
+                             (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0));
     text_add(out,
              "\n/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch "
              "sequences:\n   %s. It may be moved and saved as its bytes are. problem->state_bytes, if not 0, is how "

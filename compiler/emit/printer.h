@@ -70,10 +70,8 @@ const char *emit_form(const struct compilation *c);
 bool emit_in_phases(const struct loops *l);
 /* The queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
 int64_t emit_tasks_of(const struct loops *l);
-/* The units of rows that tasks are, of all heads or of each; 0: tasks are something else. Whether the tasks run over an
-   axis of that source. */
+/* The units of rows that tasks are, of all heads or of each; 0: tasks are something else. */
 int64_t emit_units_of(const struct loops *l);
-bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* Whether the tiles are of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
 /* Whether what tasks of one head add up has to be added in their order. */

@@ -34,7 +34,7 @@ struct console {
 struct options {
     struct console console;
     bool to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
-    const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
+    const char *out_dir, *in_dir, *chunks, *depfile_path, *depfile_target, *dump_after;
     unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: units have no text */
     const struct target *target[MAX_TARGETS];
     int targets;

@@ -21,7 +21,7 @@ class Problem(ctypes.Structure):
     _fields_ = ([(name, ctypes.c_int64) for name in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')]
                 + [(name, Strides) for name in ('q', 'k', 'v', 'out')]
                 + [('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('saved', ctypes.c_void_p),
-                   ('saved_bytes', ctypes.c_size_t)]
+                   ('saved_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 32)]
                 + [(name, Strides) for name in ('dout', 'dq', 'dk', 'dv')])
 
 

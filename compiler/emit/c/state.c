@@ -71,10 +71,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
 #if BY_CAPACITY
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
-#elif CARRIED
-    header->rows = READ_BACK + this->chunk;
 #else
-    header->rows = READ_BACK + max(READ_BACK, 256);
+    header->rows = ROWS_KEPT;
 #endif
     header->read_back = READ_BACK;
 #if CARRIED

@@ -1,0 +1,72 @@
+"""Cases of tests/cli/run: sequences token by token (run --chunks), and what explain says of their state."""
+import os
+import re
+
+import numpy as np
+
+from cases import SOFTMAX, Place
+from suite import check
+
+ELU = 'name: elu\nsimilarity: {linear: {features: elu_plus_one}}\nmask: causal\nshape: {head_dim: 8}\nalgorithm: linear\n'
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def arrays(place, n_q, n_k):
+    os.makedirs(place.path('in'), exist_ok=True)
+    rng = np.random.default_rng(1)
+    for name, heads, n in ('q', 4, n_q), ('k', 2, n_k), ('v', 2, n_k):
+        place.array(name, rng.standard_normal((2, heads, n, 8)).astype(np.float32))
+
+
+@case
+def chunks_give_what_forward_gives(place):
+    arrays(place, 75, 75)
+    for spec in 'soft.yaml', 'elu.yaml':
+        place.attnc('run', spec, '--in', 'in', '--out', 'whole')
+        done = place.attnc('run', spec, '--in', 'in', '--out', 'out', '--chunks', '1,7,20')
+        said = re.search(r'(\d+) calls of extend, a state of .*; the largest difference from forward is (\S+) of a row',
+                         done.stderr)
+        check(said and said.group(1) == '9' and float(said.group(2)) < 1e-5, done.stderr)
+        whole, out = (np.load(place.path(folder, 'out.npy')) for folder in ('whole', 'out'))
+        check(np.abs(whole - out).max() < 1e-5 and not np.isnan(out).any(), 'another out.npy')
+
+
+@case
+def chunks_that_cannot_be(place):
+    arrays(place, 40, 75)
+    for chunks in '', '0', '1,,2', '1,x', '1,2,':
+        done = place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--chunks', chunks, status=2)
+        check('--chunks takes' in done.stderr, done.stderr)
+    done = place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--chunks', '5', status=1)
+    check('40 queries and 75 keys' in done.stderr, done.stderr)
+    check(not os.path.exists(place.path('out', 'out.npy')), 'out.npy was written')
+
+
+@case
+def explain_says_what_a_state_takes(place):
+    def state(spec, *more):
+        text = place.attnc('explain', spec, '--set', 'emit=[forward, decode]', *more).stdout
+        return text.split('\nState\n')[1].split('\n\n')[0]
+    check(re.match(r'  64 bytes of key and value for every token, sequence and key/value head,', state('soft.yaml')),
+          state('soft.yaml'))
+    window = state('soft.yaml', '--set', 'mask={window: {left: 300}}')
+    check('up to 600 of 64 bytes: 38400 bytes for every sequence and key/value head, however long it is' in window
+          and 'from 601 tokens on' in window, window)
+    carried = state('elu.yaml')
+    found = re.search(r'(\d+) bytes of sums and the last tokens, up to (\d+) of 64 bytes: (\d+) bytes', carried)
+    check(found and int(found.group(3)) == int(found.group(1)) + 64 * int(found.group(2)), carried)
+    check('State' not in place.attnc('explain', 'soft.yaml').stdout, 'a state that was not asked for')
+
+
+def run(folder, suite, function):
+    return function(Place(suite, folder, soft=SOFTMAX, elu=ELU))
+
+
+def register(suite):
+    for function in CASES:
+        suite.case('decode-' + function.__name__, run, suite, function)
