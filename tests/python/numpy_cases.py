@@ -277,6 +277,43 @@ def errors_are_exact(folder):
 
 
 @case
+def sequences_grow(folder):
+    """What extend gives, cut anyhow, is what a call for the whole sequence gives."""
+    q, k, v = arrays(n=60, m=60)
+    for name in 'softmax_causal', 'linear_elu', 'packed_documents':
+        made = small(name)
+        given = {}
+        if name == 'packed_documents':
+            given['document'] = np.repeat(np.arange(4), 15)[None].repeat(2, 0).astype('int32')
+        wanted = made(q, k, v, **given)
+        state = made.state(2, capacity=60, **given)
+        parts = [state.extend(*(a[:, :, at:at + n] for a in (q, k, v))) for at, n in ((0, 35), (35, 1), (36, 4))]
+        close(np.concatenate(parts, 2), wanted[:, :, :40], 1e-5, name)
+        check(state.lengths == [40, 40], '%s has %s tokens' % (name, state.lengths))
+        again, other = made.load_state(state.tobytes(), capacity=60, **given), state.copy()
+        new = [a[:, :, 40:] for a in (q, k, v)]
+        out = np.full((2, 4, 20, 8), np.nan, np.float32)
+        check(state.extend(*new, lengths=[20, 3], out=out) is out, 'another array than out=')
+        close(out[0], wanted[0, :, 40:], 1e-5, name)
+        close(out[1, :, :3], wanted[1, :, 40:43], 1e-5, name)
+        check(np.isnan(out[1, :, 3:]).all() and state.lengths == [60, 43], 'tokens that there are not were written')
+        for one in again, other:
+            check(np.array_equal(one.extend(*new)[0], out[0]), name + ': a copy goes on otherwise')
+        state.truncate(40, 1)
+        state.assign(1, again, 1)
+        check(state.lengths == [60, 60], str(state.lengths))
+        data = bytearray(state.tobytes())
+        data[100] ^= 1
+        for wrong in bytes(data), bytes(data[:-1]), b'':
+            refuses(lambda: made.load_state(wrong, **given), ValueError,
+                    name + ': the state is of another kernel or for other sizes, cut short or damaged')
+    refuses(lambda: state.extend(*new), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state')
+    refuses(lambda: state.extend(q, k[:, :1], v), ValueError, 'k has shape [2, 1, 60, 8]; expected [B, G, n, 8] …')
+    refuses(lambda: state.truncate(61), ValueError, 'sequence 0 has 60 tokens and can go back to 0, or 0, not to 61')
+    refuses(lambda: small('softmax').state(), attnc.SpecError, 'softmax: error: without a mask …')
+
+
+@case
 def the_machine_fails_it(folder):
     for setting, words in (({'ATTNC_CC': 'nothing-like-it'}, "no C compiler found: $ATTNC_CC is 'nothing-like-it'"),
                            ({'ATTNC_CACHE_SIZE': '0'}, 'there is no cache to keep the library of')):

@@ -16,9 +16,10 @@ from typing import Any
 from ._call import Saved
 from ._compiler import CompilerError, SpecError
 from ._kernel import Kernel, Parameter, attention, compile_all, kernel
+from ._state import State
 
 __version__ = "0.1.0"
-__all__ = ["CompilerError", "Kernel", "Parameter", "Saved", "SpecError", "attention", "compile_all", "kernel"]
+__all__ = ["CompilerError", "Kernel", "Parameter", "Saved", "SpecError", "State", "attention", "compile_all", "kernel"]
 
 
 def __getattr__(name: str) -> Any:

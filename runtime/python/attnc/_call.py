@@ -30,6 +30,9 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -9: (ValueError, "a file is not what it should be"),
     -10: (RuntimeError, "this machine has none of the instruction sets the kernel was made for"),
     -11: (ValueError, "ids fall from a key to the next; their order has to be ascending"),
+    -12: (ValueError, "the state is of another kernel or for other sizes, cut short or damaged"),
+    -13: (ValueError, "a sequence would grow beyond the capacity of its state"),
+    -14: (ValueError, "a sequence is not as long as that, or its state cannot go back so far"),
 }
 
 
@@ -64,7 +67,18 @@ class _Kernel(ctypes.Structure):
         ("forward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 6)),
         ("saved", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
         ("backward_workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("backward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 11))]
+        ("backward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 11)),
+        ("state", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("state_init", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p)),
+        ("extend_workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
+        ("extend", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 7)),
+        ("state_length", ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64)),
+        ("state_min_length", ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(_Problem), ctypes.c_void_p,
+                                              ctypes.c_int64)),
+        ("state_truncate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64,
+                                            ctypes.c_int64)),
+        ("state_copy", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64,
+                                        ctypes.c_void_p, ctypes.c_int64))]
 
 
 # ---- arrays of others, where they are

@@ -16,6 +16,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ._call import Binding, Saved, _is
 from ._compiler import Source, Spec
+from ._state import State, loaded
 
 _LETTERS = {"batch": "B", "heads": "H", "kv_heads": "G"}
 _FLOATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
@@ -49,6 +50,7 @@ class Kernel:
     _binding: Binding
     _lock: threading.Lock
     _differentiable: list[tuple[Binding, dict[str, Any]]]
+    _decoding: list[Binding]
     _text: str
     _keywords: dict[str, str]
     _none: dict[str, Any]
@@ -61,7 +63,7 @@ class Kernel:
             Parameter(p["name"], p["member"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _keywords={p.keyword: p.name for p in parameters},
+                             _differentiable=[], _decoding=[], _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
                              _text=json.dumps([source.operand, source.text, *source.settings]))
@@ -98,6 +100,15 @@ class Kernel:
                     info = self._source.with_settings("emit=[forward, backward]").description()
                     self._differentiable.append((self._bind(info), info))
         return self._differentiable[0][0]
+
+    def _with_state(self) -> Binding:
+        """The same with a state, compiled when one is first asked for."""
+        with self._lock:
+            if not self._decoding:
+                has = bool(self._binding.kernel.state)
+                self._decoding.append(self._binding if has else self._bind(
+                    self._source.with_settings("emit=[forward, decode]").description()))
+        return self._decoding[0]
 
     def _gradient_info(self) -> dict[str, Any]:
         """What the description says of the gradients."""
@@ -297,6 +308,28 @@ class Kernel:
         gradients = {name: parameters.pop(name) for name in fields if name in parameters}
         return binding.backward(q, k, v, out, dout, self._given(parameters), self._seed(seed), saved, wanted, gradients,
                                 threads or 0)
+
+    def state(self, batch: int = 1, *, capacity: int = 4096, seed: int | None = None, threads: int | None = None,
+              **parameters: Any) -> State:
+        """A state of empty sequences, which grow by its extend(q, k, v): a prompt at once, then token by token.
+
+        batch: how many sequences
+        capacity: the tokens that one may grow to, where the kernel has to keep all of them (`explain` says what a state
+            takes); also the length of a row of integer parameters
+        seed, threads, parameters: as for a call, of all calls of extend()
+
+        Raises SpecError where the mask lets a query see what comes after it."""
+        for word, value in ("batch", batch), ("capacity", capacity):
+            if value < 0:
+                raise ValueError(f"{word} is {value}; expected 0 or more")
+        return State(self, self._with_state(), batch, capacity, self._seed(seed), threads, self._given(parameters))
+
+    def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
+                   threads: int | None = None, **parameters: Any) -> State:
+        """A state from what its tobytes() gave, here or on another machine of the same byte order.
+
+        Raises ValueError where it is another kernel's, cut short or damaged."""
+        return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
 
 
 def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
