@@ -393,6 +393,25 @@ static bool sums_queries(const struct emitter *x, const struct stmt *s)
     return false;
 }
 
+/* While the last chunk does not get full nothing is summed: its queries meet what is kept as it is. */
+static void meet_kept(struct emitter *x, const char *lanes, struct text *lead)
+{
+    const long long length = (long long)x->c->chunk;
+    text_add(
+        lead,
+        "    if (call->p.n_k - call->summed < %lld) { /* the chunk does not get full: queries meet what is kept */\n"
+        "        unsigned char *const slots = part->slots;\n"
+        "        part->slots = %s;\n"
+        "        part->chunk0 = call->summed / %lld;\n"
+        "        if (part->number == 0) %s(call, task, part, part->chunk0);\n"
+        "        meet(part);\n"
+        "        part->slots = slots;\n"
+        "        return;\n"
+        "    }\n",
+        length, kept_of_task(x), length,
+        emit_function(x->c, arena_printf(x->m->arena, "%s_%s", emit_form(x->c), lanes)));
+}
+
 static void phases(struct emitter *x, struct text *out)
 {
     struct text *lead = new_text(x);
@@ -407,8 +426,8 @@ static void phases(struct emitter *x, struct text *out)
             const bool leaves = windows && x->m->axis[s->axis].source == SIZE_CONSTANT;
             int *const count = leaves ? &leaving : &begins;
             number = ++*count > 1 ? arena_printf(x->m->arena, "_%d", *count) : "";
-            const bool begins_kept = !windows && x->l->kept; /* only where nothing is kept yet */
-            if (begins_kept) text_add(lead, "    if (call->summed == 0) {\n");
+            const bool begins_kept = !windows && x->l->kept; /* only where there are no keys yet */
+            if (begins_kept) text_add(lead, "    if (call->p.n_k == call->p.n_q) {\n");
             phase(x, &heads, s, s->next,
                   leaves    ? arena_printf(x->m->arena, "leave%s", number)
                   : windows ? lanes
@@ -425,6 +444,7 @@ static void phases(struct emitter *x, struct text *out)
         const char *const begin = x->l->kept ? arena_printf(x->m->arena, "call->summed / %lld",
                                                             (long long)x->m->axis[s->axis].extent)
                                              : "0";
+        if (x->c->slot_is_kept) meet_kept(x, lanes, lead);
         text_add(lead, "    for (part->%s0 = %s; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, begin, chunk,
                  chunks_there, chunk);
         text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %s);\n", chunk, chunk, chunks_there);

@@ -73,19 +73,18 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
     return now;
 }
 
-/* Bytes of a tile, padded; of one that a caller keeps to whole lines, which all targets have. Rows whose distance is a
-   multiple of many cache lines would share few of the sets of the L1 cache, so they get a gap of one. */
-static int64_t pad(const struct compilation *c, struct array *array)
+enum { LINE = 64, FAR = 8 * LINE };
+
+/* Rows whose distance is a multiple of many cache lines would share few of the sets of the L1 cache, so they get a gap
+   of one. */
+int64_t padded_tile(struct array *array, int64_t lanes)
 {
-    enum { LINE = 64, FAR = 8 * LINE };
-    int64_t element = dtype_bytes(array->dtype),
-            lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype));
-    if (array->kept) lanes = LINE / element;
+    const int64_t element = dtype_bytes(array->dtype);
     if (array->paired) array->extent[0] += array->extent[0] % 2;
     if (array->rank > 0) {
         int64_t *row = &array->extent[array->rank - 1];
         *row = (*row + lanes - 1) / lanes * lanes;
-        if (array->rank > 1 && !array->paired && !array->kept && *row * element % FAR == 0) array->gap = LINE / element;
+        if (array->rank > 1 && !array->paired && *row * element % FAR == 0) array->gap = LINE / element;
     }
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
@@ -125,7 +124,8 @@ void pass_allocate(struct compilation *c)
     for (int a = 0; a < l->arrays; a++) {
         struct array *array = &l->array[a];
         if (array->kind != ARRAY_TILE) continue;
-        bytes[a] = pad(c, array);
+        if (!has_place(l, a) && array->offset >= 0) continue; /* with what is kept */
+        bytes[a] = padded_tile(array, c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype)));
         if (has_place(l, a)) {
             x->first[a] = -1;
             for (int k = 0; k < x->count; k++)
@@ -135,7 +135,7 @@ void pass_allocate(struct compilation *c)
                 }
             continue;
         }
-        int64_t *end = array->kept ? &l->kept : array->shared ? &l->shared : &l->slot;
+        int64_t *end = array->shared ? &l->shared : &l->slot;
         array->offset = *end;
         *end += bytes[a];
     }

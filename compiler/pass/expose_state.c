@@ -60,6 +60,49 @@ static void sum_full(struct module *m, struct stmt *s, int stream, const struct 
     }
 }
 
+/* The kept tile that a slot gets the value of, as it was before the slot's chunk; -1: there is none. */
+static int kept_before(const struct loops *l, const struct stmt *s, int slot)
+{
+    for (; s; s = s->next) {
+        const int inside = kept_before(l, s->body, slot);
+        if (inside >= 0) return inside;
+        int before = -1;
+        for (int k = s->op == LOOPS_MAP ? s->assigns - 1 : -1; k >= 0; k--) {
+            const struct assign *const a = &s->assign[k];
+            if (a->fold != FOLD_SET || a->expr->op != EXPR_OPERAND) continue;
+            const int from = s->operand[a->expr->integer].of;
+            if (a->to.of == slot) before = from;
+            if (a->to.of == before && l->array[from].kept) return from;
+        }
+    }
+    return -1;
+}
+
+/* Where kept tiles lie in a head's part of the state, on every target alike: first those that queries meet, as the
+   slots lie in the memory of a chunk. */
+static void place_kept(struct compilation *c, const struct stmt *folds)
+{
+    enum { LINE = 64 };
+    struct loops *const l = c->loops;
+    c->slot_is_kept = true;
+    for (int slot = 0; slot < l->arrays; slot++) {
+        if (!array_has_slots(l, &l->array[slot])) continue;
+        const int kept = kept_before(l, folds, slot);
+        c->slot_is_kept &= kept >= 0;
+        if (kept < 0) continue;
+        const int64_t line = LINE / dtype_bytes(l->array[kept].dtype);
+        padded_tile(&l->array[kept], line);
+        l->array[kept].offset = l->array[slot].offset = l->kept;
+        l->kept += padded_tile(&l->array[slot], line); /* which has one axis more, and may be larger */
+    }
+    l->slot = l->kept;
+    for (int a = 0; a < l->arrays; a++) {
+        if (!l->array[a].kept || l->array[a].offset >= 0) continue;
+        l->array[a].offset = l->kept;
+        l->kept += padded_tile(&l->array[a], LINE / dtype_bytes(l->array[a].dtype));
+    }
+}
+
 static struct stmt *window_of(struct stmt *s)
 {
     struct stmt *found = NULL;
@@ -87,6 +130,7 @@ void pass_expose_state(struct compilation *c)
     for (int a = 0; a < l->arrays; a++) l->array[a].kept = l->array[a].shared;
     const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
                              *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
+    place_kept(c, window->body->next);
     sum_full(m, window->body->body, roles.stream, length);
     for (struct stmt *s = window->body->next; s != queries; s = s->next)
         for (struct stmt *t = s->body; t; t = t->next)

@@ -14,6 +14,8 @@ enum { MAX_LOOPS = 12 }; /* around a statement */
    axes or that threads share; made where there is none yet. Its last axis is `lane`, with that extent; with a lane of
    -1 it is as it comes. (pass/pack.c) */
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired);
+/* Pads a tile's last axis to a multiple of `lanes`; its bytes, a multiple of 64. (pass/allocate.c) */
+int64_t padded_tile(struct array *array, int64_t lanes);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;

@@ -47,6 +47,7 @@ struct compilation {
     int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
     int64_t chunk;                   /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
+    bool slot_is_kept;               /* what is kept of a state lies as a chunk's slot does, for queries to meet */
     double near_keys;                /* keys that a query meets itself in the linear form */
     const char *reason;              /* and this says why */
 };

@@ -254,7 +254,10 @@ static int run_file(struct arena *arena, const char *file)
     struct compilation c = {.spec = &spec,
                             .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few")),
                             .few = form && strstr(form, "few"),
-                            .program = names && strstr(names, "differentiate") ? PROGRAM_ALONE : PROGRAM_FORWARD,
+                            .program = !names                           ? PROGRAM_FORWARD
+                                       : strstr(names, "differentiate") ? PROGRAM_ALONE
+                                       : strstr(names, "expose_state")  ? PROGRAM_EXTEND
+                                                                        : PROGRAM_FORWARD,
                             .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
