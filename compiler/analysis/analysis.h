@@ -83,7 +83,8 @@ struct ranges {
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
 
-/* Whether some query may see a key after its own position; where it cannot be shown that none does, it may. (reach.c) */
+/* Whether some query may see a key after its own position; where it cannot be shown that none does, it may. (reach.c)
+ */
 bool looks_ahead(const struct graph *g);
 /* Whether what a query sees or computes depends on how long the sequence is, besides its own position. */
 bool depends_on_length(const struct graph *g);

@@ -32,10 +32,9 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
             graph_print(c->graph, &t);
         else
             loops_print(c->loops, &t);
-        fprintf(stderr, "# after %s, for %s, %s%s\n%s", pass->name, c->target->name,
-                c->linear ? "linear"
-                : c->few  ? "quadratic, few queries"
-                          : "quadratic",
+        fprintf(stderr, "# after %s, for %s, %s%s%s\n%s", pass->name, c->target->name,
+                c->linear ? "linear" : c->few ? "quadratic, few queries" : "quadratic",
+                c->program == PROGRAM_EXTEND ? ", extend" : "",
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
                     : "",
@@ -345,7 +344,7 @@ static void make_extend(struct maker *x)
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
         const struct compilation *const like = longest(p, p->version[v].target);
         const struct compilation *const c = like->linear ? compile_program(x, like->schedule, like->target, true,
-                                                                           PROGRAM_EXTEND, 0, true)
+                                                                           PROGRAM_EXTEND, 0, v == 0)
                                                          : NULL;
         if (!x->good) return;
         const int64_t back = c && c->chunk ? keys_read_back(c) : -1;

@@ -395,7 +395,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     for (int64_t b = 0; b < call.p.batch; b++) {
         const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
         if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
-        if (n > INT32_MAX * INT64_C(1048576) - length) return ATTN_ESIZE;
+        if (n > INT64_MAX / 2 - length) return ATTN_ESIZE;
 #if BOUNDED
         if (n > call.p.capacity - length) return ATTN_ECAPACITY;
 #endif
