@@ -251,11 +251,11 @@ static int run(const struct call *call, const struct version *this, int threads,
 #if PHASES
 #if IDS
 #if CARRIED
-    const int ordered = call->kept != NULL; /* the entry point has looked at the ids that are new */
+    const int ordered = this->any_order || call->kept; /* of a state the entry point has looked at what is new */
 #else
-    const int ordered = 0;
+    const int ordered = this->any_order;
 #endif
-    if (this->head && !this->any_order && !ordered && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
+    if (this->head && !ordered && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
 #endif
     int64_t alone = tasks; /* the heads after these are all threads' together */
     if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
