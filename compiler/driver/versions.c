@@ -33,7 +33,9 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
         else
             loops_print(c->loops, &t);
         fprintf(stderr, "# after %s, for %s, %s%s%s\n%s", pass->name, c->target->name,
-                c->linear ? "linear" : c->few ? "quadratic, few queries" : "quadratic",
+                c->linear ? "linear"
+                : c->few  ? "quadratic, few queries"
+                          : "quadratic",
                 c->program == PROGRAM_EXTEND ? ", extend" : "",
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
@@ -353,7 +355,8 @@ static void make_extend(struct maker *x)
             break;
         }
         if (back > read_back) read_back = back;
-        p->extend[p->extends++] = (struct version){like->target, c, 0, (int)schedule_knob(c, "together", 1), 0};
+        p->extend[p->extends++] = (struct version){
+            .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
     }
     for (int v = 0; v < p->versions && !p->extends && least >= 0; v++) {
         least = keys_read_back(p->version[v].c);

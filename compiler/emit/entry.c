@@ -536,9 +536,12 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "READ_BACK", p->read_back);
     template_set_number(t, "ROWS_KEPT", emit_state_rows(p->read_back, carried ? p->extend[0].c->chunk : 0));
     template_set_number(t, "UNCOPIED", carried && p->read_back == 0);
-    template_set_number(t, "EXTEND_BY_LENGTH", !carried && emit_by_length(e->version, e->versions));
+    bool several = emit_by_length(e->version, e->versions), linear = false;
+    for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
+    for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->linear;
+    template_set_number(t, "EXTEND_BY_LENGTH", !carried && several);
     template_set_number(t, "BOUNDED", p->read_back < 0 || ids);
-    template_set_number(t, "IDS_IN_ORDER", ids && emit_any_in_phases(e->c, e->compilations));
+    template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
     template_set(t, "STORED", emit_stored(p->spec->dtype));
 }

@@ -30,6 +30,8 @@ static struct version extend_version(void)
 {
 EXTEND_CHOICE
 }
+#elif FEW
+#define extend_version() version(INT64_MAX, MANY_ROWS)
 #else
 #define extend_version() version(INT64_MAX)
 #endif
@@ -350,7 +352,13 @@ static int extend_some(struct call call, const struct version *extends, const st
         call.summed = s.length - s.length % extends->chunk;
         const struct version this = *extends;
 #else
+#if FEW && BY_CAPACITY
+        const struct version this = version(call.p.n_k, rows_of(&call.p));
+#elif FEW
+        const struct version this = version(call.p.n_k, MANY_ROWS); /* few queries read keys before those kept */
+#else
         const struct version this = version(call.p.n_k);
+#endif
         if (!runs(&this)) return ATTN_EMACHINE;
 #endif
         const int error = run(&call, &this, threads, workspace, bytes_a_thread(&this));
