@@ -1,0 +1,53 @@
+"""What runs left, as CSV, and as the rows that tables and pictures take."""
+from __future__ import annotations
+
+import csv
+import io
+import os
+from typing import Any, Dict, Iterable, List
+
+from experiments import Run
+from files import write
+from worker import record_of
+
+COLUMNS = ("group", "variant", "length", "seed", "steps", "seconds", "step_seconds", "loss", "accuracy", "done")
+
+
+def row_of(run: Run, folder: str) -> Dict[str, Any]:
+    """{} of a run that has not begun."""
+    kept = record_of(folder, run.name)
+    if not kept:
+        return {}
+    last = kept["curve"][-1] if kept["curve"] else {}
+    return {"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed, "steps": kept["step"],
+            "seconds": kept["seconds"], "step_seconds": kept["step_seconds"], "loss": last.get("loss", ""),
+            "accuracy": last.get("accuracy", ""), "done": int(kept["done"])}
+
+
+def _text(columns: Iterable[str], rows: List[Dict[str, Any]]) -> str:
+    made = io.StringIO()
+    out = csv.DictWriter(made, list(columns), lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+    return made.getvalue()
+
+
+def write_all(runs: List[Run], folder: str) -> None:
+    """results.csv, a row for a run, and curves.csv, a row for a point."""
+    rows = [row for row in (row_of(run, folder) for run in runs) if row]
+    write(os.path.join(folder, "results.csv"), _text(COLUMNS, rows))
+    points = [{"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed,
+               "step": at["step"], "seconds": at["seconds"], "loss": f"{at['loss']:.6g}"}
+              for run in runs for at in record_of(folder, run.name).get("curve", [])]
+    write(os.path.join(folder, "curves.csv"),
+          _text(("group", "variant", "length", "seed", "step", "seconds", "loss"), points))
+
+
+def read(path: str) -> List[Dict[str, Any]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        made: List[Dict[str, Any]] = list(csv.DictReader(file))
+    for row in made:
+        for name in row:
+            if name not in ("group", "variant"):
+                row[name] = float(row[name]) if row[name] else None
+    return made

@@ -1,0 +1,156 @@
+"""Tables for README.md and pictures, from the CSV files of a folder."""
+from __future__ import annotations
+
+import math
+import os
+import re
+import statistics
+from typing import Any, Dict, List, Optional
+
+import plot
+import results
+from experiments import CONTEXTS, PUBLISHED
+from files import write
+
+Rows = List[Dict[str, Any]]
+
+
+def _number(x: Optional[float]) -> str:
+    if x is None or math.isnan(x):
+        return "nan" if x is not None else ""
+    return f"{x:.1e}" if x < 1e-3 else f"{x:.3g}"
+
+
+def _table(head: List[str], rows: List[List[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _names(rows: Rows) -> List[str]:
+    return list(dict.fromkeys(row["variant"] for row in rows))
+
+
+def thesis(rows: Rows) -> str:
+    made = []
+    for name in _names(rows):
+        every = [row for row in rows if row["variant"] == name and row["done"]]
+        losses = sorted(row["loss"] for row in every)
+        if not losses:
+            continue
+        time = statistics.median(row["step_seconds"] for row in every)
+        made.append([name, _number(PUBLISHED.get(name)), _number(statistics.median(losses)),
+                     f"{_number(losses[0])} … {_number(losses[-1])}", str(len(losses)), f"{time * 1e3:.1f} ms"])
+    return _table(["weight of a key", "thesis", "median", "range", "seeds", "an iteration"], made)
+
+
+def thesis_time(rows: Rows) -> str:
+    lengths = sorted({row["length"] for row in rows})
+    pairs = {(row["variant"], row["length"]): row["step_seconds"] for row in rows if row["done"]}
+    made = []
+    for name in dict.fromkeys(row["variant"].rsplit(",", 1)[0] for row in rows):
+        cells = [name]
+        for length in lengths:
+            for form in "quadratic", "linear":
+                took = pairs.get((f"{name}, {form}", length))
+                cells.append("" if took is None else f"{took * 1e3:.4g}")
+        made.append(cells)
+    return _table(["ms an iteration"] + [f"{int(n)}, {form}" for n in lengths for form in ("quadratic", "linear")], made)
+
+
+def synthetic(rows: Rows) -> str:
+    made = []
+    for name in _names(rows):
+        cells = [name]
+        for group in "induction", "copying":
+            row = next((r for r in rows if r["variant"] == name and r["group"] == group), None)
+            if row is None or row["accuracy"] is None:
+                cells += ["" if row is None else f"loss {_number(row['loss'])}", "" if row is None else f"{row['steps']:.0f}"]
+            else:
+                cells += [f"{row['accuracy']:.2%}", f"{row['steps']:.0f}"]
+        made.append(cells)
+    return _table(["", "induction", "steps", "copying", "steps"], made)
+
+
+def _by_context(rows: Rows, cell: Any) -> str:
+    contexts = sorted({row["length"] for row in rows})
+    made = []
+    for name in _names(sorted(rows, key=lambda row: row["length"])):
+        at = {row["length"]: row for row in rows if row["variant"] == name}
+        made.append([name] + [cell(at[n]) if n in at else "" for n in contexts])
+    return _table([""] + [f"{int(n)}" for n in contexts], made)
+
+
+def text_bits(rows: Rows) -> str:
+    def cell(row: Dict[str, Any]) -> str:
+        if row["loss"] is None:
+            return ""
+        return f"{row['loss'] / math.log(2):.3f}" + ("" if row["done"] else f" ({row['steps']:.0f} steps)")
+    return _by_context(rows, cell)
+
+
+def text_speed(rows: Rows) -> str:
+    return _by_context(rows, lambda row: f"{1 / row['step_seconds']:.2f}" if row["step_seconds"] else "")
+
+
+def text_time(rows: Rows) -> str:
+    kept = [{**row, "variant": f"{row['variant']}, by {'attnc' if row['group'].endswith('attnc') else 'PyTorch'}"}
+            for row in rows if row["done"]]
+    return _by_context(sorted(kept, key=lambda row: (row["length"], row["variant"])),
+                       lambda row: f"{1 / row['step_seconds']:.2f}")
+
+
+TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis-time",)),
+          "synthetic": (synthetic, ("induction", "copying")), "bits": (text_bits, ("text",)),
+          "speed": (text_speed, ("text",)), "pytorch": (text_time, ("text-time-attnc", "text-time-torch"))}
+
+
+def pictures(folder: str, into: str = "") -> None:
+    """What curves.csv and results.csv have enough for."""
+    curves = results.read(os.path.join(folder, "curves.csv"))
+    into = into or folder
+
+    def of(group: str, variant: str, length: int, x: str, scale: float = 1.0) -> plot.Points:
+        seeds = [row["seed"] for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
+        return [(row[x], row["loss"] * scale) for row in curves
+                if (row["group"], row["variant"], row["length"], row["seed"]) == (group, variant, length, min(seeds))
+                and row["loss"] is not None and not math.isnan(row["loss"])] if seeds else []
+
+    names = ("x^2", "x^4", "x^8", "geometric 3", "learned 3", "softmax", "elu + 1", "fixed learned 2")
+    lines = {name: points for name in names if len(points := of("thesis", name, 50, "step")) > 1}
+    if lines:
+        write(os.path.join(into, "thesis.svg"), plot.lines("Reversing 50 integers", "iteration", "loss", lines, log_y=True))
+    names = ("softmax", "polynomial 4", "polysketch learned r32 + local", "polysketch random r32 + local",
+             "polysketch random r32", "elu + 1", "hedgehog", "performer 256")
+    longest = max(CONTEXTS)
+    lines = {name: points for name in names
+             if len(points := of("text", name, longest, "seconds", 1 / math.log(2))) > 1}
+    if lines:
+        write(os.path.join(into, "text.svg"),
+              plot.lines(f"Language models, context {longest}: loss against time", "seconds of training, one thread",
+                         "bits per byte, held out", lines))
+    rows = [row for row in results.read(os.path.join(folder, "results.csv"))
+            if row["group"] == "text" and row["step_seconds"]]
+    speed = {name: sorted((row["length"], 1 / row["step_seconds"]) for row in rows if row["variant"] == name)
+             for name in names}
+    speed = {name: points for name, points in speed.items() if len(points) > 1}
+    if speed:
+        write(os.path.join(into, "speed.svg"), plot.lines(
+            "Language models: steps a second, 8192 tokens each", "context", "steps a second", speed, log_x=True,
+            log_y=True))
+
+
+def write_all(folder: str, here: str) -> None:
+    """Tables into README.md, between its marks, and pictures beside it."""
+    path = os.path.join(here, "README.md")
+    rows = results.read(os.path.join(folder, "results.csv"))
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for name, (make, groups) in TABLES.items():
+        kept = [row for row in rows if row["group"] in groups]
+        if kept:
+            text, count = re.subn(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)",
+                                  lambda match: f"{match[1]}{make(kept)}\n{match[2]}", text, flags=re.S)
+            if count != 1:
+                raise SystemExit(f"train: error: {path} has {count} places for the table '{name}'")
+    write(path, text)
+    pictures(folder, here)

@@ -1,0 +1,169 @@
+"""What is learned: batches from a generator, and the loss of a model on them."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Dict, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from files import write
+
+PACKAGE = "python3.11-doc"  # of Debian: the text
+HELD_OUT = 2 ** 18  # bytes of it
+
+Batch = Tuple[Tensor, Tensor]  # what the model is given, and what is wanted at each position: -1 where nothing is
+
+
+class Task:
+    symbols: int
+    length: int
+    held_out = 10  # batches that the loss is averaged over
+
+    def batch(self, size: int, draw: Generator) -> Batch:
+        raise NotImplementedError
+
+    def unseen(self, number: int, size: int) -> Batch:
+        """A batch to evaluate with: of tasks that are drawn without an end, another one."""
+        return self.batch(size, Generator().manual_seed(2 ** 40 + number))
+
+
+def loss_of(model: nn.Module, batch: Batch) -> Tensor:
+    given, wanted = batch
+    return F.cross_entropy(model(given).flatten(0, 1), wanted.flatten(), ignore_index=-1)
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, task: Task, size: int) -> Dict[str, float]:
+    model.eval()
+    loss = right = count = 0.0
+    for number in range(task.held_out):
+        given, wanted = task.unseen(number, size)
+        scores, there = model(given), wanted >= 0
+        loss += F.cross_entropy(scores[there], wanted[there], reduction="sum").item()
+        right += (scores[there].argmax(-1) == wanted[there]).sum().item()
+        count += there.sum().item()
+    model.train()
+    return {"loss": loss / count, "accuracy": right / count}
+
+
+class Reverse(Task):
+    """The integers 0 to 9, last first."""
+    symbols = 10
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def batch(self, size: int, draw: Generator) -> Batch:
+        given = torch.randint(self.symbols, (size, self.length), generator=draw)
+        return given, given.flip(1)
+
+
+class Mirror(Task):
+    """The same for attention that sees only what came before: symbols, then as many marks, where they are said."""
+    symbols = 11
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def batch(self, size: int, draw: Generator) -> Batch:
+        half = self.length // 2
+        given = torch.full((size, self.length), self.symbols - 1)
+        given[:, :half] = torch.randint(self.symbols - 1, (size, half), generator=draw)
+        wanted = torch.full_like(given, -1)
+        wanted[:, -half:] = given[:, :half].flip(1)
+        return given, wanted
+
+
+class Induction(Task):
+    """A special symbol comes up once, and again at the end: what followed it the first time?"""
+    symbols = 16
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def batch(self, size: int, draw: Generator) -> Batch:
+        special = self.symbols - 1
+        given = torch.randint(special, (size, self.length), generator=draw)
+        at = torch.randint(self.length - 2, (size,), generator=draw)
+        rows = torch.arange(size)
+        given[rows, at], given[:, -1] = special, special
+        wanted = torch.full_like(given, -1)
+        wanted[:, -1] = given[rows, at + 1]
+        return given, wanted
+
+
+class Copying(Task):
+    """Symbols at random places among blanks, to be said in their order after as many marks."""
+    symbols = 16
+
+    def __init__(self, length: int, copied: int) -> None:
+        self.length, self.copied = length, copied
+
+    def batch(self, size: int, draw: Generator) -> Batch:
+        blank, mark, room = self.symbols - 2, self.symbols - 1, self.length - self.copied
+        places = torch.rand(size, room, generator=draw).argsort(1)[:, :self.copied].sort(1).values
+        what = torch.randint(blank, (size, self.copied), generator=draw)
+        given = torch.full((size, self.length), blank)
+        given.scatter_(1, places, what)
+        given[:, room:] = mark
+        wanted = torch.full_like(given, -1)
+        wanted[:, room:] = what
+        return given, wanted
+
+
+class Text(Task):
+    """The next byte of a text."""
+    symbols, held_out = 256, 16
+
+    def __init__(self, length: int, file: str) -> None:
+        self.length = length
+        with open(file, "rb") as f:
+            every = torch.frombuffer(bytearray(f.read()), dtype=torch.uint8)
+        self.learned, self.kept = every[:-HELD_OUT], every[-HELD_OUT:]
+        self.windows = HELD_OUT // (length + 1)
+
+    def _of(self, text: Tensor, begin: Tensor) -> Batch:
+        rows = text[begin[:, None] + torch.arange(self.length + 1)].long()
+        return rows[:, :-1], rows[:, 1:]
+
+    def batch(self, size: int, draw: Generator) -> Batch:
+        return self._of(self.learned, torch.randint(len(self.learned) - self.length, (size,), generator=draw))
+
+    def unseen(self, number: int, size: int) -> Batch:
+        begin = (torch.arange(number * size, (number + 1) * size) % self.windows) * (self.length + 1)
+        return self._of(self.kept, begin)
+
+
+# ---- the text
+
+
+def text_file(folder: str) -> str:
+    """The sources of Python's documentation as one file, files to be held out last: every twentieth, by name."""
+    made = os.path.join(folder, "text")
+    if os.path.exists(made):
+        return made
+    print(f"fetching the text: Debian's package {PACKAGE}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        try:
+            for command in (["apt-get", "download", "-qq", PACKAGE], ["sh", "-c", "dpkg-deb -x *.deb ."]):
+                subprocess.run(command, cwd=temporary, check=True, stdin=subprocess.DEVNULL, capture_output=True,
+                               text=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise SystemExit(f"train: error: no text: {getattr(error, 'stderr', '') or error}\n"
+                             "Give one by --text FILE: its last 256 KiB are held out.")
+        names = sorted(os.path.join(place, name) for place, _, names in os.walk(temporary) for name in names
+                       if name.endswith(".rst.txt"))
+        learned, kept = bytearray(), bytearray()
+        for number, name in enumerate(names):
+            with open(name, "rb") as f:
+                (kept if number % 20 == 19 else learned).extend(f.read())
+        missing = HELD_OUT - len(kept)
+        if missing > 0:
+            raise SystemExit(f"train: error: the held-out files are {missing} bytes short")
+        write(made, bytes(learned + kept[:HELD_OUT]))
+    return made

@@ -1,0 +1,138 @@
+"""Trains the models of two papers with attention by attnc, and says what became of them."""
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from typing import List
+
+sys.dont_write_bytecode = True
+
+import experiments
+import pool
+import results
+import tables
+from experiments import Run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEFAULT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build-train", "results")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="./dev train", description=__doc__,
+        epilog="groups: " + ", ".join(experiments.GROUPS) + ". Ctrl-C stops all runs; the same command goes on with "
+        "them. A run with the same seed has the same curve, whatever runs beside it.")
+    parser.add_argument("group", nargs="*", help="groups of runs (default: all of them)")
+    parser.add_argument("--quick", action="store_true",
+                        help="in three minutes: each kind of attention on a small task, to a loss that it must reach")
+    parser.add_argument("--only", metavar="PATTERN", action="append", help="only runs whose name has PATTERN in it")
+    parser.add_argument("--list", action="store_true", help="the runs, and what is done of them")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
+                        help="runs side by side, one thread each (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=0, metavar="M", help="stop after so long, as Ctrl-C does")
+    parser.add_argument("--steps", type=int, metavar="N", help="another number of steps a run")
+    parser.add_argument("--out", default=DEFAULT, metavar="FOLDER", help="where results are (default: %(default)s)")
+    parser.add_argument("--text", metavar="FILE", help="the text of the language models (default: Python's "
+                        "documentation, from Debian's package)")
+    parser.add_argument("--tables", action="store_true",
+                        help="train nothing; write tables and pictures of what FOLDER has into examples/train")
+    return parser.parse_args()
+
+
+def chosen(given: argparse.Namespace) -> List[Run]:
+    for group in given.group:
+        if group not in experiments.GROUPS:
+            sys.exit(_usage(f"there is no group '{group}'; there are {', '.join(experiments.GROUPS)}"))
+    runs = experiments.quick() if given.quick else [
+        run for name in given.group or experiments.GROUPS for run in experiments.GROUPS[name]()]
+    if given.only:
+        runs = [run for run in runs if any(pattern.replace(" ", "_") in run.name for pattern in given.only)]
+    if given.steps:
+        runs = [experiments.dataclasses.replace(run, steps=given.steps) for run in runs]
+    return runs
+
+
+def _usage(message: str) -> int:
+    print(f"train: error: {message}", file=sys.stderr)
+    return 2
+
+
+def compile_kernels(runs: List[Run], jobs: int) -> None:
+    """Before any run begins: what is compiled once is not to count as somebody's time."""
+    import attnc
+
+    begun = time.monotonic()
+    every = {repr(run.spec): run.spec for run in runs}
+    print(f"kernels: {len(every)}, compiled where the cache has them not", file=sys.stderr, flush=True)
+    attnc.compile_all(list(every.values()), gradients=True)
+    print(f"kernels: ready after {pool.clock(time.monotonic() - begun)}", file=sys.stderr, flush=True)
+
+
+def show(runs: List[Run], folder: str) -> None:
+    for run in runs:
+        row = results.row_of(run, folder)
+        state = "" if not row else "done" if row["done"] else f"step {row['steps']}"
+        loss = f"loss {row['loss']:.4g}" if row and row["loss"] != "" else ""
+        print(f"{run.name:<60} {run.steps:>6} steps  {state:<12} {loss}".rstrip())
+
+
+def judged(runs: List[Run], folder: str) -> bool:
+    """Whether every run that has a loss to reach has reached it; says so of each."""
+    good = True
+    for run in runs:
+        row = results.row_of(run, folder)
+        if not row or not row["done"]:
+            continue
+        passed = run.most is None or row["loss"] <= run.most
+        if run.broken:  # it must not get where the others have to
+            passed = row["loss"] > max(other.most or 0 for other in runs)
+        good = good and passed
+        wanted = "a control, which has to stay above" if run.broken else f"at most {run.most:g}" if run.most else ""
+        print(f"{'ok  ' if passed else 'FAIL'} {run.name:<52} loss {row['loss']:.4f} after {row['steps']} steps, "
+              f"{row['seconds']:.1f} s{'; ' + wanted if wanted else ''}")
+    return good
+
+
+def main() -> int:
+    begun = time.monotonic()
+    given = arguments()
+    if given.jobs < 1:
+        return _usage("--jobs takes a number from 1")
+    folder = os.path.join(given.out, "quick") if given.quick else given.out
+    if given.tables:
+        tables.write_all(folder, HERE)
+        return 0
+    runs = chosen(given)
+    if not runs:
+        return _usage("no run matches; --list has their names")
+    if given.list:
+        show(runs, folder)
+        return 0
+    os.makedirs(folder, exist_ok=True)
+    text = given.text or ""
+    if not text and any(run.task == "text" for run in runs):
+        import tasks
+        text = tasks.text_file(folder)
+    left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
+    print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)
+    compile_kernels(left, given.jobs)
+    every = experiments.quick() if given.quick else [run for make in experiments.GROUPS.values() for run in make()]
+    at = pool.Pool(left, folder, text, given.jobs,
+                   begun + given.minutes * 60 if given.minutes else math.inf,
+                   lambda run: results.write_all(every, folder))
+    complete = at.run()
+    results.write_all(every, folder)
+    tables.pictures(folder)
+    if at.stopping:
+        print(f"train: {at.stopping}; the same command goes on", file=sys.stderr)
+    if given.quick:
+        return 0 if judged(runs, folder) and complete else 130 if at.stopping else 1
+    show(runs, folder)
+    return 0 if complete else 130 if at.stopping == "stopped" else 1 if at.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""One run: its model is trained, its curve is kept, and where it is stopped it goes on later as if it had not been."""
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import statistics
+import time
+from typing import Any, Callable, Dict, List
+
+import torch
+from torch import nn
+
+import models
+import tasks
+from experiments import Run
+from files import write
+from variants import square
+
+SAVES_EVERY = 30.0  # seconds
+SAMPLES = 10         # batches that a point of the curve is the average of
+Tell = Callable[[int, float], None]
+
+
+class Missing(Exception):
+    """A run needs the result of another that is not there."""
+
+
+def record_of(folder: str, name: str) -> Dict[str, Any]:
+    """What is known of a run: {} before it began."""
+    try:
+        with open(os.path.join(folder, "runs", name + ".json"), encoding="utf-8") as file:
+            made: Dict[str, Any] = json.load(file)
+            return made
+    except FileNotFoundError:
+        return {}
+
+
+def spec_of(run: Run, folder: str) -> Any:
+    if not run.coefficients_of:
+        return run.spec
+    learned = record_of(folder, run.coefficients_of).get("coefficients")
+    if not learned:
+        raise Missing(run.coefficients_of)
+    return square(len(learned) - 1, learned)
+
+
+def task_of(run: Run, text: str) -> tasks.Task:
+    if run.task == "text":
+        return tasks.Text(run.length, text)
+    if run.task == "copying":
+        return tasks.Copying(run.length, run.copied)
+    return {"reverse": tasks.Reverse, "mirror": tasks.Mirror, "induction": tasks.Induction}[run.task](run.length)
+
+
+class _NoGradients(nn.Module):
+    def __init__(self, attend: nn.Module) -> None:
+        super().__init__()
+        self.attend = attend
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = self.attend(q.detach(), k.detach(), v)
+        return made
+
+
+def model_of(run: Run, task: tasks.Task, spec: Any) -> nn.Module:
+    def attend(layer: int) -> nn.Module:
+        made = models.attention(spec, run.heads, 1000 * run.seed + layer, run.kernels)
+        for name, weight in made.named_parameters():
+            if name == "coefficients":  # as the thesis draws them
+                nn.init.uniform_(weight, -50, 50)
+        return _NoGradients(made) if run.broken else made
+
+    torch.manual_seed(run.seed)
+    if run.model == "encoder":
+        return models.Encoder(task.symbols, task.length, run.width, attend(0))
+    return models.Decoder(task.symbols, run.width, run.heads, run.layers, attend)
+
+
+def rate_at(run: Run, step: int) -> float:
+    if not run.warmup:
+        return run.rate
+    if step < run.warmup:
+        return run.rate * (step + 1) / run.warmup
+    done = (step - run.warmup) / max(1, run.steps - run.warmup)
+    return run.rate * (0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2)
+
+
+class Training:
+    """The state of a run, which a checkpoint holds whole."""
+    KEPT = ("step", "seconds", "curve", "times", "losses")
+
+    def __init__(self, run: Run, folder: str, text: str) -> None:
+        self.run, self.folder = run, folder
+        self.spec = spec_of(run, folder)
+        self.task = task_of(run, text)
+        self.model = model_of(run, self.task, self.spec)
+        decay = 0.1 if run.task == "text" else 0.01
+        self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=run.rate, weight_decay=decay, fused=True)
+        self.draw = torch.Generator().manual_seed(run.seed)
+        self.step, self.seconds = 0, 0.0
+        self.curve: List[Dict[str, float]] = []
+        self.times: List[float] = []
+        self.losses: List[float] = []  # of the last batches
+        self.path = os.path.join(folder, "runs", run.name + ".pt")
+        if os.path.exists(self.path):
+            self._load()
+
+    def _load(self) -> None:
+        kept = torch.load(self.path, weights_only=True)
+        self.model.load_state_dict(kept["model"])
+        self.optimiser.load_state_dict(kept["optimiser"])
+        self.draw.set_state(kept["draw"])
+        for name in self.KEPT:
+            setattr(self, name, kept[name])
+
+    def save(self) -> None:
+        made = io.BytesIO()
+        torch.save({"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict(),
+                    "draw": self.draw.get_state(), **{name: getattr(self, name) for name in self.KEPT}}, made)
+        write(self.path, made.getvalue())
+        self._record(False)
+
+    def _record(self, done: bool) -> None:
+        later = self.times[len(self.times) // 4:]  # the first steps load the kernel
+        made = {"done": done, "step": self.step, "seconds": round(self.seconds, 3), "curve": self.curve,
+                "step_seconds": round(statistics.median(later), 6) if later else None}
+        for name, weight in self.model.named_parameters():
+            if name.endswith(".coefficients"):
+                made["coefficients"] = weight.tolist()
+        write(os.path.join(self.folder, "runs", self.run.name + ".json"), json.dumps(made))
+
+    def one(self) -> None:
+        begun = time.perf_counter()
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate_at(self.run, self.step)
+        loss = tasks.loss_of(self.model, self.task.batch(self.run.batch, self.draw))
+        self.optimiser.zero_grad()
+        loss.backward()
+        if self.run.warmup:
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        self.step += 1
+        self.losses = [*self.losses, loss.item()][-SAMPLES:]
+        took = time.perf_counter() - begun
+        self.seconds += took
+        if len(self.times) < 500:
+            self.times.append(took)
+
+    def measure(self) -> float:
+        """A point of the curve. Batches that are drawn without an end are unseen when their loss is taken; the text has
+        a part that is held out."""
+        if isinstance(self.task, tasks.Text):
+            found = tasks.evaluate(self.model, self.task, self.run.batch)
+        else:
+            found = {"loss": statistics.fmean(self.losses)}
+        self.curve.append({"step": self.step, "seconds": round(self.seconds, 3), **found})
+        return found["loss"]
+
+    def finish(self) -> None:
+        if self.curve:
+            self.curve[-1].update(tasks.evaluate(self.model, self.task, self.run.batch))
+        self._record(True)
+        if os.path.exists(self.path):
+            os.remove(self.path)
+
+
+def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell: Tell) -> bool:
+    """Whether the run is done; else it was stopped, and left a checkpoint."""
+    torch.set_num_threads(1)
+    at = Training(run, folder, text)
+    saved = told = time.monotonic()
+    loss = at.curve[-1]["loss"] if at.curve else math.nan
+    while at.step < run.steps:
+        at.one()
+        if run.evaluates(at.step):
+            loss = at.measure()
+            if loss < run.until or math.isnan(loss):
+                break
+        now = time.monotonic()
+        if now - told > 0.5:
+            tell(at.step, loss)
+            told = now
+        if is_stopped() and at.step < run.steps:
+            at.save()
+            return False
+        if now - saved > SAVES_EVERY:
+            at.save()
+            saved = now
+    at.finish()
+    return True
