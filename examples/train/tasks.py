@@ -22,7 +22,7 @@ Batch = Tuple[Tensor, Tensor]  # what the model is given, and what is wanted at 
 class Task:
     symbols: int
     length: int
-    held_out = 10  # batches that the loss is averaged over
+    held_out = 10  # batches that a model is judged by at the end
 
     def batch(self, size: int, draw: Generator) -> Batch:
         raise NotImplementedError
@@ -38,10 +38,10 @@ def loss_of(model: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, task: Task, size: int) -> Dict[str, float]:
+def evaluate(model: nn.Module, task: Task, size: int, batches: int) -> Dict[str, float]:
     model.eval()
     loss = right = count = 0.0
-    for number in range(task.held_out):
+    for number in range(batches):
         given, wanted = task.unseen(number, size)
         scores, there = model(given), wanted >= 0
         loss += F.cross_entropy(scores[there], wanted[there], reduction="sum").item()

@@ -152,7 +152,7 @@ class Training:
         """A point of the curve. Batches that are drawn without an end are unseen when their loss is taken; the text has
         a part that is held out."""
         if isinstance(self.task, tasks.Text):
-            found = tasks.evaluate(self.model, self.task, self.run.batch)
+            found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4)
         else:
             found = {"loss": statistics.fmean(self.losses)}
         self.curve.append({"step": self.step, "seconds": round(self.seconds, 3), **found})
@@ -160,7 +160,7 @@ class Training:
 
     def finish(self) -> None:
         if self.curve:
-            self.curve[-1].update(tasks.evaluate(self.model, self.task, self.run.batch))
+            self.curve[-1].update(tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out))
         self._record(True)
         if os.path.exists(self.path):
             os.remove(self.path)
