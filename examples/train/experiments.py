@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from variants import BLOCK, THESIS, causal_variants, polynomial, square
+from variants import BLOCK, THESIS, causal_variants, polysketch, square
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,14 +124,16 @@ def quick() -> List[Run]:
     made = [Run("quick", name, spec, "reverse", 12, 1, 1500, 32, 4e-3, model="encoder", every=25, until=0.5, most=0.5)
             for name, spec in thesis_kinds.items()]
     made.append(dataclasses.replace(made[3], variant="control, softmax", until=0.0, most=None, steps=500, broken=True))
-    causal = causal_variants(32)
-    for size in ("random r32", "learned r32"):
-        causal[f"polysketch {size} + local"] = {**causal[f"polysketch {size} + local"], "block": 8}
-    causal[f"window {BLOCK}"] = {**causal[f"window {BLOCK}"], "mask": {"window": {"left": 24}}}
-    for name in ("polynomial 4", "polysketch random r32 + local", "polysketch learned r32 + local", "performer 256",
-                 "hedgehog", f"window {BLOCK}"):
-        made.append(Run("quick", f"causal {name}", causal[name], "mirror", 24, 1, 1500, 32, 4e-3, model="encoder",
-                        every=25, until=0.5, most=0.5))
+    every = causal_variants(16)
+    causal = {
+        **{name: every[name] for name in ("polynomial 4", "hedgehog")},
+        **{f"polysketch {kind} r8 + local": polysketch(8, kind, 16, local=8) for kind in ("random", "learned")},
+        "performer 32": {**every["performer 256"],
+                         "similarity": {"linear": {"features": {"favor_positive": {"count": 32, "orthogonal": True}}}}},
+        "window 24": {**every[f"window {BLOCK}"], "mask": {"window": {"left": 23}}},
+    }
+    made += [Run("quick", f"causal {name}", spec, "mirror", 24, 1, 1500, 32, 4e-3, model="encoder", heads=2, every=25,
+                 until=0.5, most=0.5) for name, spec in causal.items()]
     return made
 
 

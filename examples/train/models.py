@@ -31,14 +31,14 @@ def attention(spec: Mapping[str, Any], heads: int, seed: int, kernels: str = "at
 
 
 class Encoder(nn.Module):
-    """The thesis's: an embedding, one encoder layer with one head, a readout. Positions are sines and cosines."""
+    """The thesis's: an embedding, one encoder layer (with one head there), a readout. Positions are sines and cosines."""
 
-    def __init__(self, symbols: int, length: int, width: int, attend: nn.Module) -> None:
+    def __init__(self, symbols: int, length: int, width: int, heads: int, attend: nn.Module) -> None:
         super().__init__()
         self.embed = nn.Embedding(symbols, width)
         angle = torch.arange(length)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
         self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], 2).flatten(1), persistent=False)
-        self.attention = Heads(width, 1, attend)
+        self.attention = Heads(width, heads, attend)
         self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.readout = nn.Linear(width, symbols)

@@ -134,7 +134,8 @@ class Pool:
         if now - self.spoke < (REFRESHES_EVERY if terminal else SPEAKS_EVERY) or not self.running:
             return
         self.spoke, left, one = now, self._left(), self.running[0]
+        about = "at most" if one.run.until else "about"  # what may end at a loss, before its last step
         said = (f"{self.finished} of {self.total} done, {len(self.running)} running, "
-                f"{'' if left != left else 'about ' + clock(left) + ' left; '}"
+                f"{'' if left != left else f'{about} {clock(left)} left; '}"
                 f"{one.run.name}: step {one.step} of {one.run.steps}, loss {one.loss:.4g}")
         print(f"\r\033[K{said[:150]}" if terminal else said, end="" if terminal else "\n", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import os
 import sys
@@ -51,7 +52,7 @@ def chosen(given: argparse.Namespace) -> List[Run]:
     if given.only:
         runs = [run for run in runs if any(pattern.replace(" ", "_") in run.name for pattern in given.only)]
     if given.steps:
-        runs = [experiments.dataclasses.replace(run, steps=given.steps) for run in runs]
+        runs = [dataclasses.replace(run, steps=given.steps) for run in runs]
     return runs
 
 
@@ -102,7 +103,9 @@ def main() -> int:
     if given.jobs < 1:
         return _usage("--jobs takes a number from 1")
     folder = os.path.join(given.out, "quick") if given.quick else given.out
+    every = experiments.quick() if given.quick else [run for make in experiments.GROUPS.values() for run in make()]
     if given.tables:
+        results.write_all(every, folder)
         tables.write_all(folder, HERE)
         return 0
     runs = chosen(given)
@@ -119,7 +122,6 @@ def main() -> int:
     left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
     print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)
     compile_kernels(left, given.jobs)
-    every = experiments.quick() if given.quick else [run for make in experiments.GROUPS.values() for run in make()]
     at = pool.Pool(left, folder, text, given.jobs,
                    begun + given.minutes * 60 if given.minutes else math.inf,
                    lambda run: results.write_all(every, folder))

@@ -74,7 +74,7 @@ def model_of(run: Run, task: tasks.Task, spec: Any) -> nn.Module:
 
     torch.manual_seed(run.seed)
     if run.model == "encoder":
-        return models.Encoder(task.symbols, task.length, run.width, attend(0))
+        return models.Encoder(task.symbols, task.length, run.width, run.heads, attend(0))
     return models.Decoder(task.symbols, run.width, run.heads, run.layers, attend)
 
 

@@ -1,0 +1,135 @@
+"""examples/train with PyTorch: every kind of attention learns, runs go on where they were stopped, and repeat."""
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from common import *
+
+TRAIN = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'train')
+sys.path.insert(0, TRAIN)
+
+
+def command(folder, *words):
+    return [sys.executable, os.path.join(TRAIN, 'train.py'), '--out', folder, '--jobs', '1', *words]
+
+
+def say(folder, *words):
+    done = subprocess.run(command(folder, *words), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def one(**changes):
+    import dataclasses
+
+    import experiments
+    run = next(run for run in experiments.quick() if run.variant == 'learned 2')
+    return dataclasses.replace(run, steps=60, every=10, until=0.0, **changes)
+
+
+def curve(folder, run, stops=()):
+    """The losses of a run that is stopped after the steps named, and goes on each time."""
+    import worker
+    for step in (*stops, None):
+        seen = []
+
+        def is_stopped():
+            seen.append(0)
+            return step is not None and len(seen) >= step
+        done = worker.train(run, folder, '', is_stopped, lambda *at: None)
+        check(done == (step is None), 'whether it is done: %s' % done)
+        kept = os.path.exists(os.path.join(folder, 'runs', run.name + '.pt'))
+        check(kept != done, 'a checkpoint, and only while there is need of one')
+    return [point['loss'] for point in worker.record_of(folder, run.name)['curve']]
+
+
+@case
+def quick(folder):
+    status, out, err = say(folder, '--quick')
+    lines = out.splitlines()
+    check(status == 0, 'exit status %d\n%s%s' % (status, out, err[-2000:]))
+    check(len(lines) == 12 and all(line.startswith('ok ') for line in lines), out)
+    check(len([line for line in lines if 'a control' in line]) == 1, 'the control:\n' + out)
+    with open(os.path.join(folder, 'quick', 'results.csv')) as file:
+        check(len(list(csv.DictReader(file))) == 12, 'rows of results.csv')
+
+
+@case
+def a_run_that_stops_goes_on_as_if_it_had_not(folder):
+    run = one()
+    straight = curve(os.path.join(folder, 'straight'), run)
+    check(len(straight) == 6, 'points: %s' % straight)
+    check(straight == curve(os.path.join(folder, 'stopped'), run, stops=(7, 26)), 'another curve after two stops')
+    check(straight != curve(os.path.join(folder, 'seed'), one(seed=2)), 'another seed has the same curve')
+
+
+@case
+def ctrl_c(folder):
+    words = ('thesis', '--only', 'thesis/softmax/50/1')
+    process = subprocess.Popen(command(folder, *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    for line in process.stderr:
+        if line.startswith('kernels: ready'):
+            break
+    time.sleep(1)     # into the first steps, or the start of the process: neither loses anything
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    check(process.returncode == 130, 'exit status %d: %s' % (process.returncode, err))
+    check(err.endswith('train: stopped; the same command goes on\n'), err)
+    found = re.fullmatch(r'thesis/softmax/50/1 +10000 steps  step (\d+) .*\n|thesis/softmax/50/1 +10000 steps  step (\d+)\n',
+                         out)
+    check(found, out)
+    check(say(folder, *words, '--list')[1] == out, '--list says what is there')
+    check(not [name for _, _, names in os.walk(folder) for name in names if name.endswith('.new')], 'half a file is left')
+
+
+@case
+def what_is_fixed_was_learned(folder):
+    import worker
+    learned = one()
+    fixed = one(variant='fixed', coefficients_of=learned.name)
+    try:
+        worker.spec_of(fixed, folder)
+    except worker.Missing as missing:
+        check(str(missing) == learned.name, str(missing))
+    else:
+        raise Failure('no error without the run that learns')
+    curve(folder, learned)
+    with open(os.path.join(folder, 'runs', learned.name + '.json')) as file:
+        coefficients = json.load(file)['coefficients']
+    check(worker.spec_of(fixed, folder)['similarity'] ==
+          {'polynomial_square': {'degree': 2, 'coefficients': coefficients}}, 'the spec')
+    curve(folder, fixed)
+
+
+@case
+def compositions_compute_what_kernels_do(folder):
+    import torch
+
+    import models
+    import variants
+    every = variants.causal_variants(16)
+    local = variants.polysketch(8, 'random', 16, local=16)
+    for name, spec in (('softmax', every['softmax']), ('sketched', variants.polysketch(8, 'random', 16)), ('local', local)):
+        q, k, v = (torch.from_numpy(a) for a in arrays(H=2, G=2, n=50, m=50, D=16))
+        ours, theirs = (models.attention(spec, 2, 1, kernels)(q, k, v) for kernels in ('attnc', 'torch'))
+        close(ours.detach(), theirs.detach(), 2e-4, name)
+
+
+@case
+def wrong_use(folder):
+    for words, message in ((('thess',), "train: error: there is no group 'thess'; there are thesis, "),
+                           (('--only', 'nothing'), 'train: error: no run matches'),
+                           (('--jobs', '0'), 'train: error: --jobs takes a number from 1')):
+        status, out, err = say(folder, *words)
+        check(status == 2 and not out and err.startswith(message), '%s: %d %s%s' % (words, status, out, err))
+    status, out, err = say(folder, '--list')
+    check(status == 0 and out.count('thesis/') == 90 and 'text/softmax/8192/1' in out, out[:300])
+    check(not os.listdir(folder), 'listing leaves files')
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))
