@@ -129,7 +129,11 @@ static bool read_limit(const char *text, struct learn_limit *limit)
     if (length == 0 || length >= sizeof number) return false;
     memcpy(number, text, length - seconds);
     if (!read_number(number, 1, MOST_TRAINING, &n)) return false;
-    *limit = seconds ? (struct learn_limit){.seconds = (double)n} : (struct learn_limit){.steps = n};
+    *limit = (struct learn_limit){0};
+    if (seconds)
+        limit->seconds = (double)n;
+    else
+        limit->steps = n;
     return true;
 }
 
