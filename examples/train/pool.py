@@ -23,7 +23,7 @@ def clock(seconds: float) -> str:
 
 def _child(run: Run, folder: str, text: str, pipe: Any) -> None:
     """In a process of its own. Ctrl-C reaches it too, and it saves what it has."""
-    import worker
+    import worker  # which the parent has loaded
 
     stopped: List[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -51,7 +51,7 @@ class Pool:
         self.waiting, self.folder, self.text, self.jobs, self.end, self.done = (
             list(runs), folder, text, jobs, end, done)
         self.total, self.finished = len(self.waiting), 0
-        self.spoke = time.monotonic()
+        self.spoke = 0.0
         self.running: List[_Running] = []
         self.failures: Dict[str, str] = {}
         self.cost: Dict[str, float] = {}  # seconds a step, by what was seen
@@ -59,6 +59,8 @@ class Pool:
 
     def run(self) -> bool:
         """Whether all are done."""
+        import worker  # with PyTorch: once, for all children
+
         def stop(*_: Any) -> None:
             self.stopping = self.stopping or "stopped"
 
@@ -131,9 +133,10 @@ class Pool:
     def _say(self) -> None:
         now = time.monotonic()
         terminal = sys.stderr.isatty()
-        if now - self.spoke < (REFRESHES_EVERY if terminal else SPEAKS_EVERY) or not self.running:
+        if now - self.spoke < (REFRESHES_EVERY if terminal else SPEAKS_EVERY) or not any(
+                one.step for one in self.running):
             return
-        self.spoke, left, one = now, self._left(), self.running[0]
+        self.spoke, left, one = now, self._left(), next(one for one in self.running if one.step)
         about = "at most" if one.run.until else "about"  # what may end at a loss, before its last step
         said = (f"{self.finished} of {self.total} done, {len(self.running)} running, "
                 f"{'' if left != left else f'{about} {clock(left)} left; '}"

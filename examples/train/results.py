@@ -3,14 +3,24 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from typing import Any, Dict, Iterable, List
 
 from experiments import Run
 from files import write
-from worker import record_of
 
 COLUMNS = ("group", "variant", "length", "seed", "steps", "seconds", "step_seconds", "loss", "accuracy", "done")
+
+
+def record_of(folder: str, name: str) -> Dict[str, Any]:
+    """What is known of a run: {} before it began."""
+    try:
+        with open(os.path.join(folder, "runs", name + ".json"), encoding="utf-8") as file:
+            made: Dict[str, Any] = json.load(file)
+            return made
+    except FileNotFoundError:
+        return {}
 
 
 def row_of(run: Run, folder: str) -> Dict[str, Any]:

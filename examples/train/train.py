@@ -117,7 +117,7 @@ def main() -> int:
     os.makedirs(folder, exist_ok=True)
     text = given.text or ""
     if not text and any(run.task == "text" for run in runs):
-        import tasks
+        import tasks  # with PyTorch, which --help and --list do without
         text = tasks.text_file(folder)
     left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
     print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)
@@ -137,4 +137,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before the first run began
+        print("train: stopped; the same command goes on", file=sys.stderr)
+        sys.exit(130)

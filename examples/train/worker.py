@@ -16,6 +16,7 @@ import models
 import tasks
 from experiments import Run
 from files import write
+from results import record_of
 from variants import square
 
 SAVES_EVERY = 30.0  # seconds
@@ -25,16 +26,6 @@ Tell = Callable[[int, float], None]
 
 class Missing(Exception):
     """A run needs the result of another that is not there."""
-
-
-def record_of(folder: str, name: str) -> Dict[str, Any]:
-    """What is known of a run: {} before it began."""
-    try:
-        with open(os.path.join(folder, "runs", name + ".json"), encoding="utf-8") as file:
-            made: Dict[str, Any] = json.load(file)
-            return made
-    except FileNotFoundError:
-        return {}
 
 
 def spec_of(run: Run, folder: str) -> Any:
