@@ -7,7 +7,7 @@ from typing import Dict, List, Sequence, Tuple
 
 Points = Sequence[Tuple[float, float]]
 COLORS = ("#1f5fa8", "#c2410c", "#15803d", "#7c3aed", "#b91c1c", "#0e7490", "#a16207", "#4b5563", "#be185d", "#365314")
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 400, 64, 40, 190, 48
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 800, 400, 64, 40, 250, 48
 
 
 def _ticks(low: float, high: float, is_log: bool) -> List[float]:

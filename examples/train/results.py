@@ -28,7 +28,7 @@ def row_of(run: Run, folder: str) -> Dict[str, Any]:
     kept = record_of(folder, run.name)
     if not kept:
         return {}
-    last = kept["curve"][-1] if kept["curve"] else {}
+    last = kept["final"] or (kept["curve"] or [{}])[-1]
     return {"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed, "steps": kept["step"],
             "seconds": kept["seconds"], "step_seconds": kept["step_seconds"], "loss": last.get("loss", ""),
             "accuracy": last.get("accuracy", ""), "done": int(kept["done"])}

@@ -36,7 +36,8 @@ def thesis(rows: Rows) -> str:
     for name, steps in dict.fromkeys((row["variant"], row["steps"]) for row in done):
         losses = sorted(row["loss"] for row in done if (row["variant"], row["steps"]) == (name, steps))
         made.append([name, _number(PUBLISHED.get(name)), _number(statistics.median(losses)),
-                     f"{_number(losses[0])} … {_number(losses[-1])}", str(len(losses)), f"{steps:.0f}"])
+                     f"{_number(losses[0])} … {_number(losses[-1])}" if len(losses) > 1 else "", str(len(losses)),
+                     f"{steps:.0f}"])
     return _table(["weight of a key", "thesis, 10,000 iterations", "here, median", "range", "seeds", "iterations"], made)
 
 

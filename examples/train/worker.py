@@ -94,6 +94,7 @@ class Training:
         self.curve: List[Dict[str, float]] = []
         self.times: List[float] = []
         self.losses: List[float] = []  # of the last batches
+        self.final: Dict[str, float] = {}
         self.path = os.path.join(folder, "runs", run.name + ".pt")
         if os.path.exists(self.path):
             self._load()
@@ -115,7 +116,7 @@ class Training:
 
     def _record(self, done: bool) -> None:
         later = self.times[len(self.times) // 4:]  # the first steps load the kernel
-        made = {"done": done, "step": self.step, "seconds": round(self.seconds, 3), "curve": self.curve,
+        made = {"done": done, "final": self.final, "step": self.step, "seconds": round(self.seconds, 3), "curve": self.curve,
                 "step_seconds": round(statistics.median(later), 6) if later else None}
         for name, weight in self.model.named_parameters():
             if name.endswith(".coefficients"):
@@ -151,7 +152,7 @@ class Training:
 
     def finish(self) -> None:
         if self.curve:
-            self.curve[-1].update(tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out))
+            self.final = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out)
         self._record(True)
         if os.path.exists(self.path):
             os.remove(self.path)
