@@ -27,9 +27,14 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 173056 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 330752 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 173056 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 330752 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 173056 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 330752 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp attention_sinks.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "attention_sinks.c is C, not C++: a C compiler has to compile it"
@@ -63,6 +68,24 @@ struct call { /* what every thread needs to know */
     const float *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -106,6 +129,43 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     p = p * f + 1.0f;
     __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
     return y;
+}
+
+/* The sum over the lanes. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* The sums over the lanes of 16 vectors, in their order. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
 }
 
 /* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
@@ -192,6 +252,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -221,6 +292,36 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
             store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
+}
+
+/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
+   there. */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
+        vec_v4 t[16];
+        UNROLL for (int k = 0; k < 16; k++) t[k] = load_v4(b + (whole ? k : min(k, last)) * b_row) * load_v4(a);
+        for (int64_t s = 16; s < steps; s += 16)
+            UNROLL for (int k = 0; k < 16; k++)
+                t[k] += load_v4(b + (whole ? k : min(k, last)) * b_row + s) * load_v4(a + s);
+        store_v4(c, lane_sums_v4(t));
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
+   memory, and is fetched 64 rows early. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        UNROLL for (int k = 0; k < 16; k++)
+            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
+        columns_v4(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    }
+    if (x < columns) columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -267,6 +368,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -285,6 +400,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[288 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -299,6 +435,18 @@ TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, cons
     const float *factor, float *compensation)
 {
     dot_v4(4, 64, 128, 2, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v4(rows, columns, 128, a, 144, b, b_row, c, 144);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 128, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 144, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 128, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 144, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -367,8 +515,8 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
         {0, min(i0 + n_k - n_q + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
-    for (int64_t part = 0; part < j_ranges; part++) {
-        for (int64_t j0 = j_range[part].from, j_end = j_range[part].to; j0 < j_end; j0 += 288) {
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
             dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -458,6 +606,318 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
     /* out = sum, transposed back */
     transpose_v4(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row);
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void attention_sinks_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * 0.12751743f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v4(query + r0, 64, 128, r1 - r0, query_turned + r0 * 144, 144);
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void attention_sinks_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 69632); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 70144); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 107264); /* [r: 64, e: 128 of 144] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried + r, splat_v4(-FLT_MAX));
+        store_v4(carried_2 + r, splat_v4(0.0f));
+        store_v4(carried_2_compensation + r, splat_v4(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_3 + r * 144 + e, splat_v4(0.0f));
+                store_v4(carried_3_compensation + r * 144 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state + (chunk - chunk0) * 9344 + r, splat_v4(-FLT_MAX));
+        store_v4(state_2 + (chunk - chunk0) * 9344 + r, splat_v4(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_3 + (chunk - chunk0) * 9344 + r * 144 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range j_range[] = {
+        {n_k - n_q - 1019, n_q + n_k - n_q},
+        {0, min(n_q + n_k - n_q, 4)},
+    };
+    const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
+    /* those that every query of it sees */
+    struct attn_range j_inside[] = {
+        {n_q + n_k - n_q - 1020, n_k - n_q + 1},
+        {0, min(n_k - n_q + 1, 4)},
+    };
+    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 128) {
+            const int64_t j1 = min(j0 + 128, j_end);
+            /* score[r][j] = sum over d of query_turned * k */
+            dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+            /* old_max = state */
+            for (int64_t r = 0; r < rows; r += 16) {
+                store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 9344 + r));
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is not wholly inside the mask */
+                /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) + -1019) <= j) && (j
+                   <= ((r % n_q) + (n_k - n_q ... */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_0 = j0 + j + lane_v4;
+                    const ints_v4 t_3 = t_0 < 4;
+                    for (int64_t r = 0; r < rows; r++) {
+                        const int64_t t_1 = (r % n_q) + n_k - n_q;
+                        const ints_v4 t_2 = t_0 <= t_1;
+                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_2 & (((((r % n_q) + n_k - n_q -
+                            1019) <= t_0) & t_2) | t_3), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                    }
+                }
+            }
+            /* state max= score */
+            for (int64_t r = 0; r < rows; r++) {
+                vec_v4 lanes_max = splat_v4(-INFINITY);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(score + r * 144 + j);
+                    lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4
+                        < j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+                }
+                const float largest = lane_max_v4(lanes_max);
+                if (largest > state[(chunk - chunk0) * 9344 + r]) state[(chunk - chunk0) * 9344 + r] = largest;
+            }
+            /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+            for (int64_t r = 0; r < rows; r += 16) {
+                const vec_v4 old_max_4 = load_v4(old_max + r);
+                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(state + (chunk - chunk0) * 9344 + r));
+                store_v4(old_max + r, old_max_new5);
+                store_v4(state_2 + (chunk - chunk0) * 9344 + r, load_v4(state_2 + (chunk - chunk0) * 9344 + r) *
+                    old_max_new5);
+            }
+            /* score = exp2(score - state) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state[(chunk - chunk0) * 9344
+                        + r])));
+                }
+            }
+            /* state_2 += score */
+            for (int64_t r = 0; r < rows; r++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(score + r * 144 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
+                }
+                const float total = lane_sum_v4(lane_sums);
+                state_2[(chunk - chunk0) * 9344 + r] += total;
+            }
+            /* state_3 = state_3 * old_max */
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+                    UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                        store_v4(state_3 + (chunk - chunk0) * 9344 + r * 144 + e,
+                            load_v4(state_3 + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    }
+                }
+            }
+            /* state_3[r][e] += sum over j of score * v */
+            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v4(v + j0 * v_row, v_row,
+                j1 - j0, 128), 0)) { /* infinity and NaN reach only what sees them */
+                dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 9344);
+                for (int64_t r = 0; r < rows; r++) {
+                    mask_v4 seen[8];
+                    const int64_t t_7 = (r % n_q) + n_k - n_q;
+                    const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_6 = j0 + j + lane_v4;
+                        const ints_v4 t_8 = t_6 <= t_7;
+                        seen[j / 16] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_v4);
+                    }
+                    add_seen_lanes_v4(128, state_3 + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                        v_row, j1 - j0, seen);
+                }
+            } else
+                dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 9344);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void attention_sinks_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried = (float *)(void *)(part->shared + 69632); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 70144); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 107264); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_10 = load_v4(carried + r);
+            const vec_v4 before_new11 = carried_10;
+            const vec_v4 state_12 = load_v4(state + (chunk - chunk0) * 9344 + r);
+            const vec_v4 carried_new13 = max_v4(load_v4(carried + r), state_12);
+            store_v4(carried + r, carried_new13);
+            const vec_v4 keep_new14 = exp2_v4(before_new11 - carried_new13);
+            store_v4(keep + r, keep_new14);
+            const vec_v4 take_new15 = exp2_v4(state_12 - carried_new13);
+            store_v4(take + r, take_new15);
+            const vec_v4 carried_2_16 = load_v4(carried_2 + r);
+            store_v4(carried_2 + r, carried_2_16 * keep_new14);
+            store_v4(carried_2_compensation + r, load_v4(carried_2_compensation + r) * keep_new14);
+            add_v4(carried_2 + r, carried_2_compensation + r, load_v4(state_2 + (chunk - chunk0) * 9344 + r) *
+                take_new15, splat_v4(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 carried_3_17 = load_v4(carried_3 + r * 144 + e);
+                    const float keep_18 = keep[r];
+                    store_v4(carried_3 + r * 144 + e, carried_3_17 * keep_18);
+                    store_v4(carried_3_compensation + r * 144 + e, load_v4(carried_3_compensation + r * 144 + e) *
+                        keep_18);
+                    add_v4(carried_3 + r * 144 + e, carried_3_compensation + r * 144 + e,
+                        load_v4(state_3 + (chunk - chunk0) * 9344 + r * 144 + e) * take[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void attention_sinks_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float carried_2_19 = carried_2[r];
+                store_v4(result + r * 144 + e, (carried_2_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_3 + r * 144 +
+                    e) / carried_2_19);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void attention_sinks_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) attention_sinks_few_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) attention_sinks_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) attention_sinks_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) attention_sinks_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) attention_sinks_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -495,6 +955,39 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* The sum over the lanes. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+    return x[0];
+}
+
+/* The sums over the lanes of 8 vectors, in their order. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
+            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
 }
 
 /* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
@@ -575,6 +1068,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -604,6 +1108,36 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
             store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
+}
+
+/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 8 columns, of which the last is number `last` where not all are
+   there. */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
+        vec_v3 t[8];
+        UNROLL for (int k = 0; k < 8; k++) t[k] = load_v3(b + (whole ? k : min(k, last)) * b_row) * load_v3(a);
+        for (int64_t s = 8; s < steps; s += 8)
+            UNROLL for (int k = 0; k < 8; k++)
+                t[k] += load_v3(b + (whole ? k : min(k, last)) * b_row + s) * load_v3(a + s);
+        store_v3(c, lane_sums_v3(t));
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
+   memory, and is fetched 64 rows early. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        UNROLL for (int k = 0; k < 8; k++)
+            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
+        columns_v3(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    }
+    if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -650,6 +1184,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -668,6 +1216,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[288 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -682,6 +1251,18 @@ TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, cons
     const float *factor, float *compensation)
 {
     dot_v3(2, 64, 128, 2, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v3(rows, columns, 128, a, 144, b, b_row, c, 144);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 128, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 144, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 128, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 144, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -750,8 +1331,8 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
         {0, min(i0 + n_k - n_q + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
-    for (int64_t part = 0; part < j_ranges; part++) {
-        for (int64_t j0 = j_range[part].from, j_end = j_range[part].to; j0 < j_end; j0 += 288) {
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
             dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -841,6 +1422,318 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
     /* out = sum, transposed back */
     transpose_v3(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row);
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void attention_sinks_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * 0.12751743f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v3(query + r0, 64, 128, r1 - r0, query_turned + r0 * 144, 144);
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void attention_sinks_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 69632); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 70144); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 107264); /* [r: 64, e: 128 of 144] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried + r, splat_v3(-FLT_MAX));
+        store_v3(carried_2 + r, splat_v3(0.0f));
+        store_v3(carried_2_compensation + r, splat_v3(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_3 + r * 144 + e, splat_v3(0.0f));
+                store_v3(carried_3_compensation + r * 144 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state + (chunk - chunk0) * 9344 + r, splat_v3(-FLT_MAX));
+        store_v3(state_2 + (chunk - chunk0) * 9344 + r, splat_v3(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_3 + (chunk - chunk0) * 9344 + r * 144 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range j_range[] = {
+        {n_k - n_q - 1019, n_q + n_k - n_q},
+        {0, min(n_q + n_k - n_q, 4)},
+    };
+    const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
+    /* those that every query of it sees */
+    struct attn_range j_inside[] = {
+        {n_q + n_k - n_q - 1020, n_k - n_q + 1},
+        {0, min(n_k - n_q + 1, 4)},
+    };
+    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 128) {
+            const int64_t j1 = min(j0 + 128, j_end);
+            /* score[r][j] = sum over d of query_turned * k */
+            dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+            /* old_max = state */
+            for (int64_t r = 0; r < rows; r += 8) {
+                store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 9344 + r));
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is not wholly inside the mask */
+                /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) + -1019) <= j) && (j
+                   <= ((r % n_q) + (n_k - n_q ... */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_0 = j0 + j + lane_v3;
+                    const ints_v3 t_3 = t_0 < 4;
+                    for (int64_t r = 0; r < rows; r++) {
+                        const int64_t t_1 = (r % n_q) + n_k - n_q;
+                        const ints_v3 t_2 = t_0 <= t_1;
+                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_2 & (((((r % n_q) + n_k - n_q -
+                            1019) <= t_0) & t_2) | t_3), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                    }
+                }
+            }
+            /* state max= score */
+            for (int64_t r = 0; r < rows; r++) {
+                vec_v3 lanes_max = splat_v3(-INFINITY);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(score + r * 144 + j);
+                    lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3
+                        < j1 - j0, mask_v3), term, splat_v3(-INFINITY)));
+                }
+                const float largest = lane_max_v3(lanes_max);
+                if (largest > state[(chunk - chunk0) * 9344 + r]) state[(chunk - chunk0) * 9344 + r] = largest;
+            }
+            /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+            for (int64_t r = 0; r < rows; r += 8) {
+                const vec_v3 old_max_4 = load_v3(old_max + r);
+                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(state + (chunk - chunk0) * 9344 + r));
+                store_v3(old_max + r, old_max_new5);
+                store_v3(state_2 + (chunk - chunk0) * 9344 + r, load_v3(state_2 + (chunk - chunk0) * 9344 + r) *
+                    old_max_new5);
+            }
+            /* score = exp2(score - state) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state[(chunk - chunk0) * 9344
+                        + r])));
+                }
+            }
+            /* state_2 += score */
+            for (int64_t r = 0; r < rows; r++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(score + r * 144 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
+                }
+                const float total = lane_sum_v3(lane_sums);
+                state_2[(chunk - chunk0) * 9344 + r] += total;
+            }
+            /* state_3 = state_3 * old_max */
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+                    UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                        store_v3(state_3 + (chunk - chunk0) * 9344 + r * 144 + e,
+                            load_v3(state_3 + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    }
+                }
+            }
+            /* state_3[r][e] += sum over j of score * v */
+            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v3(v + j0 * v_row, v_row,
+                j1 - j0, 128), 0)) { /* infinity and NaN reach only what sees them */
+                dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 9344);
+                for (int64_t r = 0; r < rows; r++) {
+                    mask_v3 seen[16];
+                    const int64_t t_7 = (r % n_q) + n_k - n_q;
+                    const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_6 = j0 + j + lane_v3;
+                        const ints_v3 t_8 = t_6 <= t_7;
+                        seen[j / 8] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_v3);
+                    }
+                    add_seen_lanes_v3(128, state_3 + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                        v_row, j1 - j0, seen);
+                }
+            } else
+                dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 9344);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void attention_sinks_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried = (float *)(void *)(part->shared + 69632); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 70144); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 107264); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_10 = load_v3(carried + r);
+            const vec_v3 before_new11 = carried_10;
+            const vec_v3 state_12 = load_v3(state + (chunk - chunk0) * 9344 + r);
+            const vec_v3 carried_new13 = max_v3(load_v3(carried + r), state_12);
+            store_v3(carried + r, carried_new13);
+            const vec_v3 keep_new14 = exp2_v3(before_new11 - carried_new13);
+            store_v3(keep + r, keep_new14);
+            const vec_v3 take_new15 = exp2_v3(state_12 - carried_new13);
+            store_v3(take + r, take_new15);
+            const vec_v3 carried_2_16 = load_v3(carried_2 + r);
+            store_v3(carried_2 + r, carried_2_16 * keep_new14);
+            store_v3(carried_2_compensation + r, load_v3(carried_2_compensation + r) * keep_new14);
+            add_v3(carried_2 + r, carried_2_compensation + r, load_v3(state_2 + (chunk - chunk0) * 9344 + r) *
+                take_new15, splat_v3(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 carried_3_17 = load_v3(carried_3 + r * 144 + e);
+                    const float keep_18 = keep[r];
+                    store_v3(carried_3 + r * 144 + e, carried_3_17 * keep_18);
+                    store_v3(carried_3_compensation + r * 144 + e, load_v3(carried_3_compensation + r * 144 + e) *
+                        keep_18);
+                    add_v3(carried_3 + r * 144 + e, carried_3_compensation + r * 144 + e,
+                        load_v3(state_3 + (chunk - chunk0) * 9344 + r * 144 + e) * take[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void attention_sinks_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float carried_2_19 = carried_2[r];
+                store_v3(result + r * 144 + e, (carried_2_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_3 + r * 144 +
+                    e) / carried_2_19);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void attention_sinks_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) attention_sinks_few_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) attention_sinks_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) attention_sinks_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) attention_sinks_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) attention_sinks_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -875,6 +1768,34 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* The sum over the lanes. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+    return x[0];
+}
+
+/* The sums over the lanes of 4 vectors, in their order. */
+INLINE vec_any lane_sums_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+            7);
+    return t[0];
 }
 
 /* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
@@ -949,6 +1870,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
@@ -978,6 +1909,36 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 sum[r][v]);
         }
     }
+}
+
+/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 4 columns, of which the last is number `last` where not all are
+   there. */
+INLINE void columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
+        vec_any t[4];
+        UNROLL for (int k = 0; k < 4; k++) t[k] = load_any(b + (whole ? k : min(k, last)) * b_row) * load_any(a);
+        for (int64_t s = 4; s < steps; s += 4)
+            UNROLL for (int k = 0; k < 4; k++)
+                t[k] += load_any(b + (whole ? k : min(k, last)) * b_row + s) * load_any(a + s);
+        store_any(c, lane_sums_any(t));
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
+   memory, and is fetched 64 rows early. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        UNROLL for (int k = 0; k < 4; k++)
+            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
+        columns_any(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    }
+    if (x < columns) columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -1024,6 +1985,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1042,6 +2017,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[288 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -1056,6 +2052,18 @@ APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *
     float *compensation)
 {
     dot_any(2, 64, 128, 2, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_any(rows, columns, 128, a, 144, b, b_row, c, 144);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 128, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 144, 1, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 128, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 144, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1124,8 +2132,8 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
         {0, min(i0 + n_k - n_q + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
-    for (int64_t part = 0; part < j_ranges; part++) {
-        for (int64_t j0 = j_range[part].from, j_end = j_range[part].to; j0 < j_end; j0 += 288) {
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
             dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -1217,31 +2225,361 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
     transpose_any(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row);
 }
 
+/* States begin with no key. */
+APART void attention_sinks_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * 0.12751743f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_any(query + r0, 64, 128, r1 - r0, query_turned + r0 * 144, 144);
+}
+
+/* States begin with no key. */
+APART void attention_sinks_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 69632); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 70144); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 107264); /* [r: 64, e: 128 of 144] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried + r, splat_any(-FLT_MAX));
+        store_any(carried_2 + r, splat_any(0.0f));
+        store_any(carried_2_compensation + r, splat_any(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_3 + r * 144 + e, splat_any(0.0f));
+                store_any(carried_3_compensation + r * 144 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state + (chunk - chunk0) * 9344 + r, splat_any(-FLT_MAX));
+        store_any(state_2 + (chunk - chunk0) * 9344 + r, splat_any(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_3 + (chunk - chunk0) * 9344 + r * 144 + e, splat_any(0.0f));
+            }
+        }
+    }
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range j_range[] = {
+        {n_k - n_q - 1019, n_q + n_k - n_q},
+        {0, min(n_q + n_k - n_q, 4)},
+    };
+    const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
+    /* those that every query of it sees */
+    struct attn_range j_inside[] = {
+        {n_q + n_k - n_q - 1020, n_k - n_q + 1},
+        {0, min(n_k - n_q + 1, 4)},
+    };
+    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 128) {
+            const int64_t j1 = min(j0 + 128, j_end);
+            /* score[r][j] = sum over d of query_turned * k */
+            dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+            /* old_max = state */
+            for (int64_t r = 0; r < rows; r += 4) {
+                store_any(old_max + r, load_any(state + (chunk - chunk0) * 9344 + r));
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is not wholly inside the mask */
+                /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) + -1019) <= j) && (j
+                   <= ((r % n_q) + (n_k - n_q ... */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_0 = j0 + j + lane_any;
+                    const ints_any t_3 = t_0 < 4;
+                    for (int64_t r = 0; r < rows; r++) {
+                        const int64_t t_1 = (r % n_q) + n_k - n_q;
+                        const ints_any t_2 = t_0 <= t_1;
+                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_2 & (((((r % n_q) + n_k - n_q
+                            - 1019) <= t_0) & t_2) | t_3), mask_any), load_any(score + r * 144 + j),
+                            splat_any(-INFINITY)));
+                    }
+                }
+            }
+            /* state max= score */
+            for (int64_t r = 0; r < rows; r++) {
+                vec_any lanes_max = splat_any(-INFINITY);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(score + r * 144 + j);
+                    lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j +
+                        lane_any < j1 - j0, mask_any), term, splat_any(-INFINITY)));
+                }
+                const float largest = lane_max_any(lanes_max);
+                if (largest > state[(chunk - chunk0) * 9344 + r]) state[(chunk - chunk0) * 9344 + r] = largest;
+            }
+            /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+            for (int64_t r = 0; r < rows; r += 4) {
+                const vec_any old_max_4 = load_any(old_max + r);
+                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(state + (chunk - chunk0) * 9344 + r));
+                store_any(old_max + r, old_max_new5);
+                store_any(state_2 + (chunk - chunk0) * 9344 + r, load_any(state_2 + (chunk - chunk0) * 9344 + r) *
+                    old_max_new5);
+            }
+            /* score = exp2(score - state) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state[(chunk - chunk0) *
+                        9344 + r])));
+                }
+            }
+            /* state_2 += score */
+            for (int64_t r = 0; r < rows; r++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(score + r * 144 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
+                }
+                const float total = lane_sum_any(lane_sums);
+                state_2[(chunk - chunk0) * 9344 + r] += total;
+            }
+            /* state_3 = state_3 * old_max */
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+                    UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                        store_any(state_3 + (chunk - chunk0) * 9344 + r * 144 + e,
+                            load_any(state_3 + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    }
+                }
+            }
+            /* state_3[r][e] += sum over j of score * v */
+            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_any(v + j0 * v_row, v_row,
+                j1 - j0, 128), 0)) { /* infinity and NaN reach only what sees them */
+                dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 9344);
+                for (int64_t r = 0; r < rows; r++) {
+                    mask_any seen[32];
+                    const int64_t t_7 = (r % n_q) + n_k - n_q;
+                    const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_6 = j0 + j + lane_any;
+                        const ints_any t_8 = t_6 <= t_7;
+                        seen[j / 4] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_any);
+                    }
+                    add_seen_lanes_any(128, state_3 + (chunk - chunk0) * 9344 + r * 144, score + r * 144,
+                        v + j0 * v_row, v_row, j1 - j0, seen);
+                }
+            } else
+                dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 9344);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void attention_sinks_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried = (float *)(void *)(part->shared + 69632); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 70144); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 107264); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_10 = load_any(carried + r);
+            const vec_any before_new11 = carried_10;
+            const vec_any state_12 = load_any(state + (chunk - chunk0) * 9344 + r);
+            const vec_any carried_new13 = max_any(load_any(carried + r), state_12);
+            store_any(carried + r, carried_new13);
+            const vec_any keep_new14 = exp2_any(before_new11 - carried_new13);
+            store_any(keep + r, keep_new14);
+            const vec_any take_new15 = exp2_any(state_12 - carried_new13);
+            store_any(take + r, take_new15);
+            const vec_any carried_2_16 = load_any(carried_2 + r);
+            store_any(carried_2 + r, carried_2_16 * keep_new14);
+            store_any(carried_2_compensation + r, load_any(carried_2_compensation + r) * keep_new14);
+            add_any(carried_2 + r, carried_2_compensation + r, load_any(state_2 + (chunk - chunk0) * 9344 + r) *
+                take_new15, splat_any(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any carried_3_17 = load_any(carried_3 + r * 144 + e);
+                    const float keep_18 = keep[r];
+                    store_any(carried_3 + r * 144 + e, carried_3_17 * keep_18);
+                    store_any(carried_3_compensation + r * 144 + e, load_any(carried_3_compensation + r * 144 + e) *
+                        keep_18);
+                    add_any(carried_3 + r * 144 + e, carried_3_compensation + r * 144 + e,
+                        load_any(state_3 + (chunk - chunk0) * 9344 + r * 144 + e) * take[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void attention_sinks_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 69888); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 70400); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float carried_2_19 = carried_2[r];
+                store_any(result + r * 144 + e, (carried_2_19 == 0.0f) ? splat_any(0.0f) : load_any(carried_3 + r * 144
+                    + e) / carried_2_19);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void attention_sinks_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) attention_sinks_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) attention_sinks_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) attention_sinks_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) attention_sinks_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) attention_sinks_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
+    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512vl")) {
+        if (rows <= 64) return (struct version){.head = attention_sinks_few_v4, .tile = 0, .own = 37120,
+            .shared = 144128, .slot = 37376, .slots = 4, .together = 1};
         return (struct version){.rows = attention_sinks_rows_v4, .tile = 64, .own = 173056};
+    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (rows <= 64) return (struct version){.head = attention_sinks_few_v3, .tile = 0, .own = 37120,
+            .shared = 144128, .slot = 37376, .slots = 4, .together = 1};
         return (struct version){.rows = attention_sinks_rows_v3, .tile = 64, .own = 173056};
+    }
 #endif
+    if (rows <= 64) return (struct version){.head = attention_sinks_few_any, .tile = 0, .own = 37120, .shared = 144128,
+        .slot = 37376, .slots = 4, .together = 1};
     return (struct version){.rows = attention_sinks_rows_any, .tile = 64, .own = 173056};
 }
 
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1271,6 +2609,21 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
+}
+
 size_t attention_sinks_params_size(void)
 {
     return 0;
@@ -1285,17 +2638,29 @@ int attention_sinks_params_init(struct attention_sinks_params *params, uint64_t 
     return 0;
 }
 
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
 size_t attention_sinks_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const struct version this = version(problem->n_k);
-    return bytes_a_thread(&this) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 /* Whether this machine runs it. */
 static int runs(const struct version *v)
 {
-    return v->rows != NULL;
+    return v->rows || v->head;
 }
 
 /* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
@@ -1305,6 +2670,8 @@ static int run(const struct call *call, const struct version *this, int threads,
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    int64_t alone = tasks; /* the heads after these are all threads' together */
+    if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
 #ifndef _OPENMP
     (void)threads;
 #endif
@@ -1319,10 +2686,19 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
         number = there++;
         unsigned char *const work = workspace + (size_t)number * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this->own,
+            .slots = work + this->own + this->shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this->rows(call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this->head)
+                this->head(call, task, &part);
+            else
+                this->rows(call, task, work);
+        }
+        if (alone < tasks) together(this, threads, number, there, workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this->head(call, task, &part);
     }
     return 0;
 }
@@ -1338,10 +2714,10 @@ int attention_sinks_forward(const struct attn_problem *problem, const struct att
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);

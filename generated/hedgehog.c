@@ -3469,6 +3469,7 @@ static struct version version(int64_t n_k)
     return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 388672};
 }
 
+
 static size_t bytes_a_thread(const struct version *v)
 {
     return v->own + v->shared + v->slots * v->slot;
@@ -3530,7 +3531,7 @@ int hedgehog_params_init(struct hedgehog_params *params, uint64_t seed, void *st
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 253};

@@ -33,14 +33,19 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 70 keys on: the weight is an inner product of 65 features,
    whose sum over keys is a state of 65 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
      x86-64-v4  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 190208 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
      x86-64-v3  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 190208 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
      generic    linear    tiles of 128 queries and 144 keys; 176576 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 190208 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "linear_taylor.c is C, not C++: a C compiler has to compile it"
@@ -264,6 +269,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -281,6 +300,14 @@ TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int6
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
     dot_v4(4, 256, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -690,6 +717,260 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
         turn += part->threads) linear_taylor_queries_v4(call, task, part, turn);
     meet(part);
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void linear_taylor_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query + r, splat_v4(0.0f));
+    }
+    /* query += q_tile * q_tile */
+    for (int64_t r = r0; r < r1; r += 16) {
+        vec_v4 query_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            query_in += q_tile_0 * q_tile_0;
+        }
+        store_v4(query + r, load_v4(query + r) + query_in);
+    }
+    /* query_2 = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
+    for (int64_t r = r0; r < r1; r += 16) {
+        const vec_v4 query_1 = load_v4(query + r);
+        const vec_v4 t_2 = pick_v4(query_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_2 + d * 64 + r, load_v4(q_tile + d * 64 + r) * t_2);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void linear_taylor_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried + r, splat_v4(0.0f));
+        store_v4(carried_compensation + r, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void linear_taylor_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state + (chunk - chunk0) * 4160 + r, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 4160 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
+        }
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_4 = load_v4(key + j);
+            const vec_v4 t_5 = pick_v4(key_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_5);
+            }
+        }
+        /* score[r][j] = sum over d of query_2 * k_tile */
+        dot4_v4(rows, query_2, k_tile, score);
+        /* score = score + 1.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < rows; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) + 1.0f);
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state_2[r][e] += sum over j of score * v */
+        dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void linear_taylor_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r += 16) {
+            add_v4(carried + r, carried_compensation + r, load_v4(state + (chunk - chunk0) * 4160 + r), splat_v4(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 4160 + r * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void linear_taylor_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried == 0.0f, 0.0f, carried_2 / carried) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float carried_6 = carried[r];
+                store_v4(result + r * 64 + e, (carried_6 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r * 64 + e) /
+                    carried_6);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void linear_taylor_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) linear_taylor_few_begin_v4(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) linear_taylor_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linear_taylor_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) linear_taylor_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) linear_taylor_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -851,6 +1132,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -868,6 +1163,14 @@ TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int6
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
     dot_v3(2, 256, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1277,6 +1580,260 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
         turn += part->threads) linear_taylor_queries_v3(call, task, part, turn);
     meet(part);
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void linear_taylor_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query + r, splat_v3(0.0f));
+    }
+    /* query += q_tile * q_tile */
+    for (int64_t r = r0; r < r1; r += 8) {
+        vec_v3 query_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            query_in += q_tile_0 * q_tile_0;
+        }
+        store_v3(query + r, load_v3(query + r) + query_in);
+    }
+    /* query_2 = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
+    for (int64_t r = r0; r < r1; r += 8) {
+        const vec_v3 query_1 = load_v3(query + r);
+        const vec_v3 t_2 = pick_v3(query_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_2 + d * 64 + r, load_v3(q_tile + d * 64 + r) * t_2);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void linear_taylor_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried + r, splat_v3(0.0f));
+        store_v3(carried_compensation + r, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void linear_taylor_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state + (chunk - chunk0) * 4160 + r, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 4160 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
+        }
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_4 = load_v3(key + j);
+            const vec_v3 t_5 = pick_v3(key_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_5);
+            }
+        }
+        /* score[r][j] = sum over d of query_2 * k_tile */
+        dot4_v3(rows, query_2, k_tile, score);
+        /* score = score + 1.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) + 1.0f);
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state_2[r][e] += sum over j of score * v */
+        dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void linear_taylor_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r += 8) {
+            add_v3(carried + r, carried_compensation + r, load_v3(state + (chunk - chunk0) * 4160 + r), splat_v3(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 4160 + r * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void linear_taylor_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried == 0.0f, 0.0f, carried_2 / carried) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float carried_6 = carried[r];
+                store_v3(result + r * 64 + e, (carried_6 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r * 64 + e) /
+                    carried_6);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void linear_taylor_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) linear_taylor_few_begin_v3(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) linear_taylor_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linear_taylor_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) linear_taylor_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) linear_taylor_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -1428,6 +1985,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1444,6 +2015,14 @@ APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_ste
 APART void dot3_any(const float *a, const float *b, float *c)
 {
     dot_any(2, 128, 64, 4, 65, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1854,6 +2433,255 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, stru
     meet(part);
 }
 
+/* States begin with no key. */
+APART void linear_taylor_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query + r, splat_any(0.0f));
+    }
+    /* query += q_tile * q_tile */
+    for (int64_t r = r0; r < r1; r += 4) {
+        vec_any query_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            query_in += q_tile_0 * q_tile_0;
+        }
+        store_any(query + r, load_any(query + r) + query_in);
+    }
+    /* query_2 = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
+    for (int64_t r = r0; r < r1; r += 4) {
+        const vec_any query_1 = load_any(query + r);
+        const vec_any t_2 = pick_any(query_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_2 + d * 64 + r, load_any(q_tile + d * 64 + r) * t_2);
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void linear_taylor_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried + r, splat_any(0.0f));
+        store_any(carried_compensation + r, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + r * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void linear_taylor_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state + (chunk - chunk0) * 4160 + r, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 4160 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
+        }
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_4 = load_any(key + j);
+            const vec_any t_5 = pick_any(key_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_5);
+            }
+        }
+        /* score[r][j] = sum over d of query_2 * k_tile */
+        dot4_any(rows, query_2, k_tile, score);
+        /* score = score + 1.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(score + r * 144 + j, load_any(score + r * 144 + j) + 1.0f);
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state_2[r][e] += sum over j of score * v */
+        dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void linear_taylor_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r += 4) {
+            add_any(carried + r, carried_compensation + r, load_any(state + (chunk - chunk0) * 4160 + r), splat_any(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 4160 + r * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void linear_taylor_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried == 0.0f, 0.0f, carried_2 / carried) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float carried_6 = carried[r];
+                store_any(result + r * 64 + e, (carried_6 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r * 64 + e)
+                    / carried_6);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void linear_taylor_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) linear_taylor_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) linear_taylor_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linear_taylor_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) linear_taylor_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) linear_taylor_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -1865,27 +2693,50 @@ struct version {
 };
 
 /* By the number of keys: with more the linear form takes less work. */
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 70 && rows <= 37) return (struct version){.head = linear_taylor_few_v4, .tile = 0, .own = 73728,
+            .shared = 49920, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 70) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 141376,
             .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
+        if (rows <= 64) return (struct version){.head = linear_taylor_few_v4, .tile = 0, .own = 73728, .shared = 49920,
+            .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 404480};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= 70 && rows <= 37) return (struct version){.head = linear_taylor_few_v3, .tile = 0, .own = 73728,
+            .shared = 49920, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 70) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 141376,
             .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
+        if (rows <= 64) return (struct version){.head = linear_taylor_few_v3, .tile = 0, .own = 73728, .shared = 49920,
+            .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 404480};
     }
 #endif
+    if (n_k >= 70 && rows <= 37) return (struct version){.head = linear_taylor_few_any, .tile = 0, .own = 73728,
+        .shared = 49920, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 70) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74816, .shared = 33920,
         .slot = 16960, .slots = 4, .together = 1};
+    if (rows <= 64) return (struct version){.head = linear_taylor_few_any, .tile = 0, .own = 73728, .shared = 49920,
+        .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 231424};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -1948,13 +2799,14 @@ int linear_taylor_params_init(struct linear_taylor_params *params, uint64_t seed
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 70};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -2023,7 +2875,7 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);

@@ -30,9 +30,14 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 942080 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 942080 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 942080 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linformer.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "linformer.c is C, not C++: a C compiler has to compile it"
@@ -256,6 +261,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -268,6 +287,18 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
 {
     dot_v4(4, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 256, 32, a, 272, 1, b, 64, c, 64, 0, NULL, NULL);
 }
 
 /* States begin with no key. */
@@ -491,6 +522,239 @@ TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, s
         turn += part->threads) linformer_queries_v4(call, task, part, turn);
     meet(part);
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void linformer_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(carried + s * 64 + d, splat_v4(0.0f));
+                store_v4(carried_compensation + s * 64 + d, splat_v4(0.0f));
+            }
+        }
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + s * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const project_e = call->params->project_e;
+    const float *const project_f = call->params->project_f;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    /* state = 0.0f */
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
+            }
+        }
+    }
+    /* state_2 = 0.0f */
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* state[s][d] += sum over j of project_e * k */
+        dot3_v4(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
+        /* state_2[s][e] += sum over j of project_f * v */
+        dot3_v4(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                    add_v4(carried + s * 64 + d, carried_compensation + s * 64 + d,
+                        load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
+                }
+            }
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    float *const query_4_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    /* query = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(query + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
+            }
+        }
+    }
+    /* carried_turned = carried, with zeros beyond the last row */
+    transpose_v4(carried, 64, 256, 64, carried_turned, 272);
+    /* query_2[r][s] = sum over d of query * carried_turned */
+    dot4_v4(r1 - r0, query + r0 * 64, carried_turned, query_2 + r0 * 272);
+    /* query_3 = -FLT_MAX */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query_3 + r, splat_v4(-FLT_MAX));
+    }
+    /* query_2_turned = query_2, with zeros beyond the last row */
+    transpose_v4(query_2 + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    /* query_3 max= query_2_turned */
+    for (int64_t r = r0; r < r1; r += 16) {
+        vec_v4 query_3_in = load_v4(query_3 + r);
+        for (int64_t s = 0; s < 256; s++) {
+            query_3_in = max_v4(query_3_in, load_v4(query_2_turned + s * 64 + r));
+        }
+        store_v4(query_3 + r, query_3_in);
+    }
+    /* query_2 = exp2(query_2 - query_3) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t s = 0; s < 256; s += 16) {
+            store_v4(query_2 + r * 272 + s, exp2_v4(load_v4(query_2 + r * 272 + s) - query_3[r]));
+        }
+    }
+    /* query_5 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query_5 + r, splat_v4(0.0f));
+    }
+    /* query_4_turned = query_2, with zeros beyond the last row */
+    transpose_v4(query_2 + r0 * 272, 272, r1 - r0, 256, query_4_turned + r0, 64);
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t s = 0; s < 256; s++) query_4_turned[s * 64 + r] = 0;
+    /* query_5 += query_4_turned */
+    for (int64_t r = r0; r < r1; r += 16) {
+        vec_v4 query_5_in = (vec_v4){0};
+        vec_v4 query_5_in_whole = (vec_v4){0};
+        for (int64_t s = 0; s < 256; s++) {
+            query_5_in += load_v4(query_4_turned + s * 64 + r);
+            if (s % 32 == 31) {
+                query_5_in_whole += query_5_in;
+                query_5_in = (vec_v4){0};
+            }
+        }
+        query_5_in += query_5_in_whole;
+        store_v4(query_5 + r, load_v4(query_5 + r) + query_5_in);
+    }
+    /* query_6[r][e] = sum over s of query_2 * carried_2 */
+    dot5_v4(r1 - r0, query_2 + r0 * 272, carried_2, query_6 + r0 * 64);
+    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float query_5_0 = query_5[r];
+                store_v4(query_6 + r * 64 + e, (query_5_0 == 0.0f) ? splat_v4(0.0f) : load_v4(query_6 + r * 64 + e) /
+                    query_5_0);
+            }
+        }
+    }
+    /* out = query_6 */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = query_6[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void linformer_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_v4(call,
+        task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linformer_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_fold_v4(call,
+            task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_v4(call,
+        task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -651,6 +915,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -663,6 +941,18 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
 {
     dot_v3(2, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 256, 32, a, 272, 1, b, 64, c, 64, 0, NULL, NULL);
 }
 
 /* States begin with no key. */
@@ -886,6 +1176,239 @@ TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, s
         turn += part->threads) linformer_queries_v3(call, task, part, turn);
     meet(part);
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void linformer_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(carried + s * 64 + d, splat_v3(0.0f));
+                store_v3(carried_compensation + s * 64 + d, splat_v3(0.0f));
+            }
+        }
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + s * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const project_e = call->params->project_e;
+    const float *const project_f = call->params->project_f;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    /* state = 0.0f */
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
+            }
+        }
+    }
+    /* state_2 = 0.0f */
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* state[s][d] += sum over j of project_e * k */
+        dot3_v3(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
+        /* state_2[s][e] += sum over j of project_f * v */
+        dot3_v3(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                    add_v3(carried + s * 64 + d, carried_compensation + s * 64 + d,
+                        load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
+                }
+            }
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    float *const query_4_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    /* query = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(query + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
+            }
+        }
+    }
+    /* carried_turned = carried, with zeros beyond the last row */
+    transpose_v3(carried, 64, 256, 64, carried_turned, 272);
+    /* query_2[r][s] = sum over d of query * carried_turned */
+    dot4_v3(r1 - r0, query + r0 * 64, carried_turned, query_2 + r0 * 272);
+    /* query_3 = -FLT_MAX */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query_3 + r, splat_v3(-FLT_MAX));
+    }
+    /* query_2_turned = query_2, with zeros beyond the last row */
+    transpose_v3(query_2 + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    /* query_3 max= query_2_turned */
+    for (int64_t r = r0; r < r1; r += 8) {
+        vec_v3 query_3_in = load_v3(query_3 + r);
+        for (int64_t s = 0; s < 256; s++) {
+            query_3_in = max_v3(query_3_in, load_v3(query_2_turned + s * 64 + r));
+        }
+        store_v3(query_3 + r, query_3_in);
+    }
+    /* query_2 = exp2(query_2 - query_3) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t s = 0; s < 256; s += 8) {
+            store_v3(query_2 + r * 272 + s, exp2_v3(load_v3(query_2 + r * 272 + s) - query_3[r]));
+        }
+    }
+    /* query_5 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query_5 + r, splat_v3(0.0f));
+    }
+    /* query_4_turned = query_2, with zeros beyond the last row */
+    transpose_v3(query_2 + r0 * 272, 272, r1 - r0, 256, query_4_turned + r0, 64);
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t s = 0; s < 256; s++) query_4_turned[s * 64 + r] = 0;
+    /* query_5 += query_4_turned */
+    for (int64_t r = r0; r < r1; r += 8) {
+        vec_v3 query_5_in = (vec_v3){0};
+        vec_v3 query_5_in_whole = (vec_v3){0};
+        for (int64_t s = 0; s < 256; s++) {
+            query_5_in += load_v3(query_4_turned + s * 64 + r);
+            if (s % 32 == 31) {
+                query_5_in_whole += query_5_in;
+                query_5_in = (vec_v3){0};
+            }
+        }
+        query_5_in += query_5_in_whole;
+        store_v3(query_5 + r, load_v3(query_5 + r) + query_5_in);
+    }
+    /* query_6[r][e] = sum over s of query_2 * carried_2 */
+    dot5_v3(r1 - r0, query_2 + r0 * 272, carried_2, query_6 + r0 * 64);
+    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float query_5_0 = query_5[r];
+                store_v3(query_6 + r * 64 + e, (query_5_0 == 0.0f) ? splat_v3(0.0f) : load_v3(query_6 + r * 64 + e) /
+                    query_5_0);
+            }
+        }
+    }
+    /* out = query_6 */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = query_6[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void linformer_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_v3(call,
+        task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linformer_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_fold_v3(call,
+            task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_v3(call,
+        task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -1037,6 +1560,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -1049,6 +1586,18 @@ APART void dot1_any(const float *a, const float *b, float *c)
 APART void dot2_any(const float *a, const float *b, float *c)
 {
     dot_any(2, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 256, rows, -1, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 256, 32, a, 272, 1, b, 64, c, 64, 0, NULL, NULL);
 }
 
 /* States begin with no key. */
@@ -1273,6 +1822,237 @@ static void linformer_rows_any(const struct call *call, int64_t task, struct par
     meet(part);
 }
 
+/* States begin with no key. */
+APART void linformer_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(carried + s * 64 + d, splat_any(0.0f));
+                store_any(carried_compensation + s * 64 + d, splat_any(0.0f));
+            }
+        }
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + s * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + s * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void linformer_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const project_e = call->params->project_e;
+    const float *const project_f = call->params->project_f;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    /* state = 0.0f */
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
+            }
+        }
+    }
+    /* state_2 = 0.0f */
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* state[s][d] += sum over j of project_e * k */
+        dot3_any(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
+        /* state_2[s][e] += sum over j of project_f * v */
+        dot3_any(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void linformer_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                    add_any(carried + s * 64 + d, carried_compensation + s * 64 + d,
+                        load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
+                }
+            }
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void linformer_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    float *const query_4_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    /* query = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(query + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
+            }
+        }
+    }
+    /* carried_turned = carried, with zeros beyond the last row */
+    transpose_any(carried, 64, 256, 64, carried_turned, 272);
+    /* query_2[r][s] = sum over d of query * carried_turned */
+    dot4_any(r1 - r0, query + r0 * 64, carried_turned, query_2 + r0 * 272);
+    /* query_3 = -FLT_MAX */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query_3 + r, splat_any(-FLT_MAX));
+    }
+    /* query_2_turned = query_2, with zeros beyond the last row */
+    transpose_any(query_2 + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    /* query_3 max= query_2_turned */
+    for (int64_t r = r0; r < r1; r += 4) {
+        vec_any query_3_in = load_any(query_3 + r);
+        for (int64_t s = 0; s < 256; s++) {
+            query_3_in = max_any(query_3_in, load_any(query_2_turned + s * 64 + r));
+        }
+        store_any(query_3 + r, query_3_in);
+    }
+    /* query_2 = exp2(query_2 - query_3) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t s = 0; s < 256; s += 4) {
+            store_any(query_2 + r * 272 + s, exp2_any(load_any(query_2 + r * 272 + s) - query_3[r]));
+        }
+    }
+    /* query_5 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query_5 + r, splat_any(0.0f));
+    }
+    /* query_4_turned = query_2, with zeros beyond the last row */
+    transpose_any(query_2 + r0 * 272, 272, r1 - r0, 256, query_4_turned + r0, 64);
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t s = 0; s < 256; s++) query_4_turned[s * 64 + r] = 0;
+    /* query_5 += query_4_turned */
+    for (int64_t r = r0; r < r1; r += 4) {
+        vec_any query_5_in = (vec_any){0};
+        vec_any query_5_in_whole = (vec_any){0};
+        for (int64_t s = 0; s < 256; s++) {
+            query_5_in += load_any(query_4_turned + s * 64 + r);
+            if (s % 32 == 31) {
+                query_5_in_whole += query_5_in;
+                query_5_in = (vec_any){0};
+            }
+        }
+        query_5_in += query_5_in_whole;
+        store_any(query_5 + r, load_any(query_5 + r) + query_5_in);
+    }
+    /* query_6[r][e] = sum over s of query_2 * carried_2 */
+    dot5_any(r1 - r0, query_2 + r0 * 272, carried_2, query_6 + r0 * 64);
+    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float query_5_0 = query_5[r];
+                store_any(query_6 + r * 64 + e, (query_5_0 == 0.0f) ? splat_any(0.0f) : load_any(query_6 + r * 64 + e) /
+                    query_5_0);
+            }
+        }
+    }
+    /* out = query_6 */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = query_6[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void linformer_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_any(call,
+        task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) linformer_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_fold_any(call,
+            task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_any(call,
+        task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -1283,23 +2063,42 @@ struct version {
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512vl")) {
+        if (rows <= 64) return (struct version){.head = linformer_few_v4, .tile = 0, .own = 155648, .shared = 262144,
+            .slot = 131072, .slots = 4, .together = 1};
         return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
             .slots = 4, .together = 1};
+    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (rows <= 64) return (struct version){.head = linformer_few_v3, .tile = 0, .own = 155648, .shared = 262144,
+            .slot = 131072, .slots = 4, .together = 1};
         return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
             .slots = 4, .together = 1};
+    }
 #endif
+    if (rows <= 64) return (struct version){.head = linformer_few_any, .tile = 0, .own = 155648, .shared = 262144,
+        .slot = 131072, .slots = 4, .together = 1};
     return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
         .slots = 4, .together = 1};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -1362,11 +2161,23 @@ int linformer_params_init(struct linformer_params *params, uint64_t seed, void *
     return 0;
 }
 
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
 size_t linformer_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const struct version this = version(problem->n_k);
-    return bytes_a_thread(&this) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 /* Whether this machine runs it. */
@@ -1427,10 +2238,10 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->project_e || !params->project_f) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);

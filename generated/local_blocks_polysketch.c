@@ -42,14 +42,19 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 622 keys on: the weight is an inner product of 136 features,
    whose sum over keys is a state of 136 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1221376 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 176128 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp local_blocks_polysketch.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "local_blocks_polysketch.c is C, not C++: a C compiler has to compile it"
@@ -220,6 +225,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -295,6 +311,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -310,6 +340,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -361,6 +412,22 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
     float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -896,6 +963,281 @@ TARGET_v4 static void local_blocks_polysketch_linear_v4(const struct call *call,
             turn += part->threads) local_blocks_polysketch_queries_v4(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void local_blocks_polysketch_few_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
+    dot5_v4(sketch_g1, q_tile + r_q0, query + r_q0);
+    /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
+    dot5_v4(sketch_g2, q_tile + r_q0, query_2 + r_q0);
+    /* query_3 = (query * query_2) * 0.25f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t r = 0; r < 16; r++) {
+            store_v4(query_3 + r * 64 + r_q, (load_v4(query + r * 64 + r_q) * load_v4(query_2 + r * 64 + r_q)) * 0.25f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void local_blocks_polysketch_few_begin_2_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 12544); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(carried + r_q, splat_v4(0.0f));
+        store_v4(carried_compensation + r_q, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + r_q * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + r_q * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 16) {
+        store_v4(state + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + n_k - n_q, n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) + 63));
+        j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_v4(sketch_g1, k_tile, key);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_v4(sketch_g2, k_tile, key_2);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 16; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key + r * 144 + j, (load_v4(key + r * 144 + j) * load_v4(key_2 + r * 144 + j)) * 0.25f);
+                }
+            }
+        }
+        /* score[r_q][j] = sum over r of query_3 * key */
+        dot12_v4(rows, query_3, key, score);
+        /* score = score * score */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    const vec_v4 score_0 = load_v4(score + r_q * 144 + j);
+                    store_v4(score + r_q * 144 + j, score_0 * score_0);
+                }
+            }
+        }
+        if ((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) - 1985)) || (min(n_k - n_q + 1,
+            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
+               n_q) + (n_k - n_q), 64)) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_1 = j0 + j + lane_v4;
+                const ints_v4 r3 = t_1 % 64;
+                const ints_v4 t_4 = (t_1 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    const int64_t t_2 = (r_q % n_q) + n_k - n_q;
+                    const int64_t t_5 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((t_1 <= t_2) & ((((((r_q % n_q) +
+                        n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
+                        mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r_q * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1,
+            64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
+            64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_v4 seen[8];
+                const int64_t t_7 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
+                const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_6 = j0 + j + lane_v4;
+                    const ints_v4 r9 = t_6 % 64;
+                    const ints_v4 t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
+                    seen[j / 16] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_v4);
+                }
+                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void local_blocks_polysketch_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 12544); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+            add_v4(carried + r_q, carried_compensation + r_q, load_v4(state + (chunk - chunk0) * 4160 + r_q),
+                splat_v4(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void local_blocks_polysketch_few_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float t_12 = carried[r_q] + 1.0f;
+                store_v4(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r_q * 64 + e) /
+                    t_12);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void local_blocks_polysketch_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) local_blocks_polysketch_few_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) local_blocks_polysketch_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) local_blocks_polysketch_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) local_blocks_polysketch_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) local_blocks_polysketch_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -1004,6 +1346,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -1079,6 +1432,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1094,6 +1461,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1145,6 +1533,22 @@ TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, con
     float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1680,6 +2084,281 @@ TARGET_v3 static void local_blocks_polysketch_linear_v3(const struct call *call,
             turn += part->threads) local_blocks_polysketch_queries_v3(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
+    dot5_v3(sketch_g1, q_tile + r_q0, query + r_q0);
+    /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
+    dot5_v3(sketch_g2, q_tile + r_q0, query_2 + r_q0);
+    /* query_3 = (query * query_2) * 0.25f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t r = 0; r < 16; r++) {
+            store_v3(query_3 + r * 64 + r_q, (load_v3(query + r * 64 + r_q) * load_v3(query_2 + r * 64 + r_q)) * 0.25f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void local_blocks_polysketch_few_begin_2_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 12544); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(carried + r_q, splat_v3(0.0f));
+        store_v3(carried_compensation + r_q, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + r_q * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + r_q * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 8) {
+        store_v3(state + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + n_k - n_q, n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) + 63));
+        j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_v3(sketch_g1, k_tile, key);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_v3(sketch_g2, k_tile, key_2);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 16; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + r * 144 + j, (load_v3(key + r * 144 + j) * load_v3(key_2 + r * 144 + j)) * 0.25f);
+                }
+            }
+        }
+        /* score[r_q][j] = sum over r of query_3 * key */
+        dot12_v3(rows, query_3, key, score);
+        /* score = score * score */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 score_0 = load_v3(score + r_q * 144 + j);
+                    store_v3(score + r_q * 144 + j, score_0 * score_0);
+                }
+            }
+        }
+        if ((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) - 1985)) || (min(n_k - n_q + 1,
+            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
+               n_q) + (n_k - n_q), 64)) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_1 = j0 + j + lane_v3;
+                const ints_v3 r3 = t_1 % 64;
+                const ints_v3 t_4 = (t_1 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    const int64_t t_2 = (r_q % n_q) + n_k - n_q;
+                    const int64_t t_5 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((t_1 <= t_2) & ((((((r_q % n_q) +
+                        n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
+                        mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r_q * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1,
+            64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
+            64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_v3 seen[16];
+                const int64_t t_7 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
+                const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_6 = j0 + j + lane_v3;
+                    const ints_v3 r9 = t_6 % 64;
+                    const ints_v3 t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
+                    seen[j / 8] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_v3);
+                }
+                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void local_blocks_polysketch_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 12544); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+            add_v3(carried + r_q, carried_compensation + r_q, load_v3(state + (chunk - chunk0) * 4160 + r_q),
+                splat_v3(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void local_blocks_polysketch_few_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float t_12 = carried[r_q] + 1.0f;
+                store_v3(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r_q * 64 + e) /
+                    t_12);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void local_blocks_polysketch_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) local_blocks_polysketch_few_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) local_blocks_polysketch_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) local_blocks_polysketch_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) local_blocks_polysketch_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) local_blocks_polysketch_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -1778,6 +2457,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
@@ -1853,6 +2542,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1868,6 +2571,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
                 row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1915,6 +2639,18 @@ APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *
 APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2452,6 +3188,282 @@ static void local_blocks_polysketch_linear_any(const struct call *call, int64_t 
     }
 }
 
+/* States begin with no key. */
+APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
+    dot5_any(sketch_g1, q_tile + r_q0, query + r_q0);
+    /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
+    dot5_any(sketch_g2, q_tile + r_q0, query_2 + r_q0);
+    /* query_3 = (query * query_2) * 0.25f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t r = 0; r < 16; r++) {
+            store_any(query_3 + r * 64 + r_q, (load_any(query + r * 64 + r_q) * load_any(query_2 + r * 64 + r_q)) *
+                0.25f);
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void local_blocks_polysketch_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 12544); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(carried + r_q, splat_any(0.0f));
+        store_any(carried_compensation + r_q, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + r_q * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + r_q * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 4) {
+        store_any(state + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + n_k - n_q, n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) + 63));
+        j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot0_any(sketch_g1, k_tile, key);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot0_any(sketch_g2, k_tile, key_2);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 16; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + r * 144 + j, (load_any(key + r * 144 + j) * load_any(key_2 + r * 144 + j)) * 0.25f);
+                }
+            }
+        }
+        /* score[r_q][j] = sum over r of query_3 * key */
+        dot11_any(rows, query_3, key, score);
+        /* score = score * score */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any score_0 = load_any(score + r_q * 144 + j);
+                    store_any(score + r_q * 144 + j, score_0 * score_0);
+                }
+            }
+        }
+        if ((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) - 1985)) || (min(n_k - n_q + 1,
+            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
+               n_q) + (n_k - n_q), 64)) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_1 = j0 + j + lane_any;
+                const ints_any r3 = t_1 % 64;
+                const ints_any t_4 = (t_1 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    const int64_t t_2 = (r_q % n_q) + n_k - n_q;
+                    const int64_t t_5 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((t_1 <= t_2) & ((((((r_q % n_q) +
+                        n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
+                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r_q * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1,
+            64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
+            64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_any seen[32];
+                const int64_t t_7 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
+                const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_6 = j0 + j + lane_any;
+                    const ints_any r9 = t_6 % 64;
+                    const ints_any t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
+                    seen[j / 4] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_any);
+                }
+                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void local_blocks_polysketch_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 12544); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+            add_any(carried + r_q, carried_compensation + r_q, load_any(state + (chunk - chunk0) * 4160 + r_q),
+                splat_any(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void local_blocks_polysketch_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 12800); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float t_12 = carried[r_q] + 1.0f;
+                store_any(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r_q * 64 + e) /
+                    t_12);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void local_blocks_polysketch_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) local_blocks_polysketch_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) local_blocks_polysketch_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) local_blocks_polysketch_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) local_blocks_polysketch_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) local_blocks_polysketch_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -2463,27 +3475,50 @@ struct version {
 };
 
 /* By the number of keys: with more the linear form takes less work. */
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0,
+            .own = 55296, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 88832,
             .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
+        if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0, .own = 55296,
+            .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 324608};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0,
+            .own = 55296, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 88832,
             .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
+        if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0, .own = 55296,
+            .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 324608};
     }
 #endif
+    if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
+        .own = 55296, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 88832,
         .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
+    if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0, .own = 55296,
+        .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 176128};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -2552,13 +3587,14 @@ int local_blocks_polysketch_params_init(struct local_blocks_polysketch_params *p
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 622};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -2628,7 +3664,7 @@ int local_blocks_polysketch_forward(const struct attn_problem *problem,
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);

@@ -42,14 +42,19 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 390 keys on: the weight is an inner product of 512 features,
    whose sum over keys is a state of 512 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 749120 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "performer_trig.c is C, not C++: a C compiler has to compile it"
@@ -180,6 +185,16 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
 /* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
    that are not yet on their side. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
@@ -264,6 +279,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -339,6 +365,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -354,6 +394,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -405,6 +466,22 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
     const float *factor, float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -757,15 +834,14 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         }
         /* state max= key_4 */
         for (int64_t f = 0; f < 512; f++) {
-            vec_v4 lane_max = splat_v4(-INFINITY);
+            vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_4 + f * 64 + j);
-                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1
-                    - j0, mask_v4), term, splat_v4(-INFINITY)));
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
-            for (int lane = 0; lane < 16; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] =
-                    lane_max[lane];
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
@@ -1200,6 +1276,386 @@ TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t 
             turn += part->threads) performer_trig_queries_v4(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const features_w = call->params->features_w;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_2 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query_2 + r, splat_v4(0.0f));
+    }
+    /* query = q_tile * 0.35355339f; query_2 += query * query */
+    for (int64_t r = r0; r < r1; r += 16) {
+        vec_v4 query_2_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_new0 = load_v4(q_tile + d * 64 + r) * 0.35355339f;
+            store_v4(query + d * 64 + r, query_new0);
+            query_2_in += query_new0 * query_new0;
+        }
+        store_v4(query_2 + r, load_v4(query_2 + r) + query_2_in);
+    }
+    /* query_3[c][r] = sum over d of features_w * query */
+    dot5_v4(features_w, query + r0, query_3 + r0);
+    /* query_sin = sin(query_3); query_cos = cos(query_3) */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t c = 0; c < 256; c++) {
+            const vec_v4 query_3_1 = load_v4(query_3 + c * 64 + r);
+            const wide_v4 angle2 = __builtin_convertvector(query_3_1, wide_v4);
+            store_v4(query_sin + c * 64 + r, sin_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(query_3_1, wide_v4);
+            store_v4(query_cos + c * 64 + r, cos_v4(&angle3));
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void performer_trig_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 213760); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried + r, splat_v4(-FLT_MAX));
+        store_v4(carried_2 + r, splat_v4(0.0f));
+        store_v4(carried_2_compensation + r, splat_v4(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_3 + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_3_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
+    float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_2 + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_2 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_2_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_2_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_new5 = k_tile_4 * 0.35355339f;
+                    store_v4(k_tile + d * 144 + j, k_tile_new5);
+                    key_2_in[u] += k_tile_new5 * k_tile_new5;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            }
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot11_v4(features_w, k_tile, key_3);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v4 key_3_6 = load_v4(key_3 + c * 144 + j);
+                const wide_v4 angle7 = __builtin_convertvector(key_3_6, wide_v4);
+                store_v4(key_sin + c * 144 + j, sin_v4(&angle7));
+                const wide_v4 angle8 = __builtin_convertvector(key_3_6, wide_v4);
+                store_v4(key_3 + c * 144 + j, cos_v4(&angle8));
+            }
+        }
+        /* score[r][j] = sum over c of query_sin * key_sin */
+        dot12_v4(rows, query_sin, key_sin, score);
+        /* score_2[r][j] = sum over c of query_cos * key_3 */
+        dot12_v4(rows, query_cos, key_3, score_2);
+        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_9 = load_v4(key_2 + j) * 0.7213475f;
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(weight + r * 144 + j, (query_2[r] * 0.7213475f) + t_9);
+            }
+        }
+        /* old_max = state */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_10 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(weight + r * 144 + j, pick_v4(__builtin_convertvector(t_10 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(weight + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state max= weight */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(weight + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state) */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, exp2_v4(load_v4(old_max + r) - load_v4(state + (chunk - chunk0) * 4224 + r)));
+        }
+        /* score = exp2(weight - state) * ((score + score_2) * 0.00390625f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(weight + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
+                    r])) * ((load_v4(score + r * 144 + j) + load_v4(score_2 + r * 144 + j)) * 0.00390625f));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_11 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_11 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state_2 = state_2 * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(state_2 + (chunk - chunk0) * 4224 + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
+                load_v4(old_max + r));
+        }
+        /* state_2 += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_2[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 seen[8];
+                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_12, mask_v4);
+                }
+                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void performer_trig_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 213760); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_13 = load_v4(carried + r);
+            const vec_v4 before_new14 = carried_13;
+            const vec_v4 state_15 = load_v4(state + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_new16 = max_v4(load_v4(carried + r), state_15);
+            store_v4(carried + r, carried_new16);
+            const vec_v4 keep_new17 = exp2_v4(before_new14 - carried_new16);
+            store_v4(keep + r, keep_new17);
+            const vec_v4 take_new18 = exp2_v4(state_15 - carried_new16);
+            store_v4(take + r, take_new18);
+            const vec_v4 carried_2_19 = load_v4(carried_2 + r);
+            store_v4(carried_2 + r, carried_2_19 * keep_new17);
+            store_v4(carried_2_compensation + r, load_v4(carried_2_compensation + r) * keep_new17);
+            add_v4(carried_2 + r, carried_2_compensation + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
+                take_new18, splat_v4(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 carried_3_20 = load_v4(carried_3 + r * 64 + e);
+                    const float keep_21 = keep[r];
+                    store_v4(carried_3 + r * 64 + e, carried_3_20 * keep_21);
+                    store_v4(carried_3_compensation + r * 64 + e, load_v4(carried_3_compensation + r * 64 + e) *
+                        keep_21);
+                    add_v4(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
+                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void performer_trig_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float carried_2_22 = carried_2[r];
+                store_v4(result + r * 64 + e, (carried_2_22 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_3 + r * 64 + e)
+                    / carried_2_22);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void performer_trig_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) performer_trig_few_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) performer_trig_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) performer_trig_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) performer_trig_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -1269,6 +1725,15 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
     return x[0];
 }
 
@@ -1350,6 +1815,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -1425,6 +1901,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1440,6 +1930,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1491,6 +2002,22 @@ TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, con
     const float *factor, float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1843,15 +2370,14 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         }
         /* state max= key_4 */
         for (int64_t f = 0; f < 512; f++) {
-            vec_v3 lane_max = splat_v3(-INFINITY);
+            vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_4 + f * 64 + j);
-                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 -
-                    j0, mask_v3), term, splat_v3(-INFINITY)));
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
-            for (int lane = 0; lane < 8; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] =
-                    lane_max[lane];
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
@@ -2286,6 +2812,386 @@ TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t 
             turn += part->threads) performer_trig_queries_v3(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const features_w = call->params->features_w;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_2 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query_2 + r, splat_v3(0.0f));
+    }
+    /* query = q_tile * 0.35355339f; query_2 += query * query */
+    for (int64_t r = r0; r < r1; r += 8) {
+        vec_v3 query_2_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_new0 = load_v3(q_tile + d * 64 + r) * 0.35355339f;
+            store_v3(query + d * 64 + r, query_new0);
+            query_2_in += query_new0 * query_new0;
+        }
+        store_v3(query_2 + r, load_v3(query_2 + r) + query_2_in);
+    }
+    /* query_3[c][r] = sum over d of features_w * query */
+    dot5_v3(features_w, query + r0, query_3 + r0);
+    /* query_sin = sin(query_3); query_cos = cos(query_3) */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t c = 0; c < 256; c++) {
+            const vec_v3 query_3_1 = load_v3(query_3 + c * 64 + r);
+            const wide_v3 angle2 = __builtin_convertvector(query_3_1, wide_v3);
+            store_v3(query_sin + c * 64 + r, sin_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(query_3_1, wide_v3);
+            store_v3(query_cos + c * 64 + r, cos_v3(&angle3));
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void performer_trig_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 213760); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried + r, splat_v3(-FLT_MAX));
+        store_v3(carried_2 + r, splat_v3(0.0f));
+        store_v3(carried_2_compensation + r, splat_v3(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_3 + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_3_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
+    float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_2 + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_2 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_new5 = k_tile_4 * 0.35355339f;
+                    store_v3(k_tile + d * 144 + j, k_tile_new5);
+                    key_2_in[u] += k_tile_new5 * k_tile_new5;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            }
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot11_v3(features_w, k_tile, key_3);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v3 key_3_6 = load_v3(key_3 + c * 144 + j);
+                const wide_v3 angle7 = __builtin_convertvector(key_3_6, wide_v3);
+                store_v3(key_sin + c * 144 + j, sin_v3(&angle7));
+                const wide_v3 angle8 = __builtin_convertvector(key_3_6, wide_v3);
+                store_v3(key_3 + c * 144 + j, cos_v3(&angle8));
+            }
+        }
+        /* score[r][j] = sum over c of query_sin * key_sin */
+        dot12_v3(rows, query_sin, key_sin, score);
+        /* score_2[r][j] = sum over c of query_cos * key_3 */
+        dot12_v3(rows, query_cos, key_3, score_2);
+        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_9 = load_v3(key_2 + j) * 0.7213475f;
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(weight + r * 144 + j, (query_2[r] * 0.7213475f) + t_9);
+            }
+        }
+        /* old_max = state */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_10 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(weight + r * 144 + j, pick_v3(__builtin_convertvector(t_10 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(weight + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state max= weight */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(weight + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state) */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, exp2_v3(load_v3(old_max + r) - load_v3(state + (chunk - chunk0) * 4224 + r)));
+        }
+        /* score = exp2(weight - state) * ((score + score_2) * 0.00390625f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(weight + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
+                    r])) * ((load_v3(score + r * 144 + j) + load_v3(score_2 + r * 144 + j)) * 0.00390625f));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_11 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_11 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state_2 = state_2 * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(state_2 + (chunk - chunk0) * 4224 + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
+                load_v3(old_max + r));
+        }
+        /* state_2 += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_2[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 seen[16];
+                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_12, mask_v3);
+                }
+                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void performer_trig_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 213760); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_13 = load_v3(carried + r);
+            const vec_v3 before_new14 = carried_13;
+            const vec_v3 state_15 = load_v3(state + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_new16 = max_v3(load_v3(carried + r), state_15);
+            store_v3(carried + r, carried_new16);
+            const vec_v3 keep_new17 = exp2_v3(before_new14 - carried_new16);
+            store_v3(keep + r, keep_new17);
+            const vec_v3 take_new18 = exp2_v3(state_15 - carried_new16);
+            store_v3(take + r, take_new18);
+            const vec_v3 carried_2_19 = load_v3(carried_2 + r);
+            store_v3(carried_2 + r, carried_2_19 * keep_new17);
+            store_v3(carried_2_compensation + r, load_v3(carried_2_compensation + r) * keep_new17);
+            add_v3(carried_2 + r, carried_2_compensation + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
+                take_new18, splat_v3(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 carried_3_20 = load_v3(carried_3 + r * 64 + e);
+                    const float keep_21 = keep[r];
+                    store_v3(carried_3 + r * 64 + e, carried_3_20 * keep_21);
+                    store_v3(carried_3_compensation + r * 64 + e, load_v3(carried_3_compensation + r * 64 + e) *
+                        keep_21);
+                    add_v3(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
+                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void performer_trig_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float carried_2_22 = carried_2[r];
+                store_v3(result + r * 64 + e, (carried_2_22 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_3 + r * 64 + e)
+                    / carried_2_22);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void performer_trig_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) performer_trig_few_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) performer_trig_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) performer_trig_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) performer_trig_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -2351,6 +3257,14 @@ INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
     return x[0];
 }
 
@@ -2424,6 +3338,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
             store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
                 load_any(sum + x)));
+}
+
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
@@ -2501,6 +3425,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -2516,6 +3454,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
                 row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2567,6 +3526,18 @@ APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float 
     float *compensation)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2917,15 +3888,14 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         }
         /* state max= key_4 */
         for (int64_t f = 0; f < 512; f++) {
-            vec_any lane_max = splat_any(-INFINITY);
+            vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_4 + f * 64 + j);
-                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
-            for (int lane = 0; lane < 4; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] =
-                    lane_max[lane];
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
@@ -3359,6 +4329,381 @@ static void performer_trig_linear_any(const struct call *call, int64_t task, str
     }
 }
 
+/* States begin with no key. */
+APART void performer_trig_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const features_w = call->params->features_w;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_2 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query_2 + r, splat_any(0.0f));
+    }
+    /* query = q_tile * 0.35355339f; query_2 += query * query */
+    for (int64_t r = r0; r < r1; r += 4) {
+        vec_any query_2_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_new0 = load_any(q_tile + d * 64 + r) * 0.35355339f;
+            store_any(query + d * 64 + r, query_new0);
+            query_2_in += query_new0 * query_new0;
+        }
+        store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
+    }
+    /* query_3[c][r] = sum over d of features_w * query */
+    dot5_any(features_w, query + r0, query_3 + r0);
+    /* query_sin = sin(query_3); query_cos = cos(query_3) */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t c = 0; c < 256; c++) {
+            const vec_any query_3_1 = load_any(query_3 + c * 64 + r);
+            const wide_any angle2 = __builtin_convertvector(query_3_1, wide_any);
+            store_any(query_sin + c * 64 + r, sin_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(query_3_1, wide_any);
+            store_any(query_cos + c * 64 + r, cos_any(&angle3));
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void performer_trig_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 213760); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried + r, splat_any(-FLT_MAX));
+        store_any(carried_2 + r, splat_any(0.0f));
+        store_any(carried_2_compensation + r, splat_any(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_3 + r * 64 + e, splat_any(0.0f));
+                store_any(carried_3_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void performer_trig_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
+    float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_2 + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_2 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_new5 = k_tile_4 * 0.35355339f;
+                    store_any(k_tile + d * 144 + j, k_tile_new5);
+                    key_2_in[u] += k_tile_new5 * k_tile_new5;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            }
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot0_any(features_w, k_tile, key_3);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_any key_3_6 = load_any(key_3 + c * 144 + j);
+                const wide_any angle7 = __builtin_convertvector(key_3_6, wide_any);
+                store_any(key_sin + c * 144 + j, sin_any(&angle7));
+                const wide_any angle8 = __builtin_convertvector(key_3_6, wide_any);
+                store_any(key_3 + c * 144 + j, cos_any(&angle8));
+            }
+        }
+        /* score[r][j] = sum over c of query_sin * key_sin */
+        dot11_any(rows, query_sin, key_sin, score);
+        /* score_2[r][j] = sum over c of query_cos * key_3 */
+        dot11_any(rows, query_cos, key_3, score_2);
+        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_9 = load_any(key_2 + j) * 0.7213475f;
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(weight + r * 144 + j, (query_2[r] * 0.7213475f) + t_9);
+            }
+        }
+        /* old_max = state */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_10 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(weight + r * 144 + j, pick_any(__builtin_convertvector(t_10 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(weight + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state max= weight */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(weight + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state) */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, exp2_any(load_any(old_max + r) - load_any(state + (chunk - chunk0) * 4224 + r)));
+        }
+        /* score = exp2(weight - state) * ((score + score_2) * 0.00390625f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(weight + r * 144 + j) - (state[(chunk - chunk0) * 4224
+                    + r])) * ((load_any(score + r * 144 + j) + load_any(score_2 + r * 144 + j)) * 0.00390625f));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_11 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_11 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state_2 = state_2 * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(state_2 + (chunk - chunk0) * 4224 + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
+                load_any(old_max + r));
+        }
+        /* state_2 += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_2[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any seen[32];
+                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_12, mask_any);
+                }
+                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void performer_trig_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 213760); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_13 = load_any(carried + r);
+            const vec_any before_new14 = carried_13;
+            const vec_any state_15 = load_any(state + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_new16 = max_any(load_any(carried + r), state_15);
+            store_any(carried + r, carried_new16);
+            const vec_any keep_new17 = exp2_any(before_new14 - carried_new16);
+            store_any(keep + r, keep_new17);
+            const vec_any take_new18 = exp2_any(state_15 - carried_new16);
+            store_any(take + r, take_new18);
+            const vec_any carried_2_19 = load_any(carried_2 + r);
+            store_any(carried_2 + r, carried_2_19 * keep_new17);
+            store_any(carried_2_compensation + r, load_any(carried_2_compensation + r) * keep_new17);
+            add_any(carried_2 + r, carried_2_compensation + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
+                take_new18, splat_any(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any carried_3_20 = load_any(carried_3 + r * 64 + e);
+                    const float keep_21 = keep[r];
+                    store_any(carried_3 + r * 64 + e, carried_3_20 * keep_21);
+                    store_any(carried_3_compensation + r * 64 + e, load_any(carried_3_compensation + r * 64 + e) *
+                        keep_21);
+                    add_any(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
+                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void performer_trig_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 214016); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float carried_2_22 = carried_2[r];
+                store_any(result + r * 64 + e, (carried_2_22 == 0.0f) ? splat_any(0.0f) : load_any(carried_3 + r * 64 +
+                    e) / carried_2_22);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void performer_trig_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) performer_trig_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) performer_trig_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) performer_trig_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) performer_trig_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) performer_trig_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -3370,27 +4715,50 @@ struct version {
 };
 
 /* By the number of keys: with more the linear form takes less work. */
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
+            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856,
             .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
+            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1309248};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
+            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856,
             .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
+            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1309248};
     }
 #endif
+    if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288,
+        .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
     if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856,
         .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+    if (rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288, .shared = 246784,
+        .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 749120};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -3456,13 +4824,14 @@ int performer_trig_params_init(struct performer_trig_params *params, uint64_t se
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 390};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -3532,7 +4901,7 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);

@@ -41,9 +41,14 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p4.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "polynomial_p4.c is C, not C++: a C compiler has to compile it"
@@ -78,6 +83,24 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
+
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -107,6 +130,16 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     vec_v4 y;
     __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
+}
+
+/* The sum over the lanes. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
 }
 
 /* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
@@ -193,6 +226,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -268,6 +312,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -286,6 +344,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -300,6 +379,18 @@ TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, cons
     float *compensation)
 {
     dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -511,6 +602,321 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
     /* out = sum, transposed back */
     transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void polynomial_p4_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query + r, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r = r0; r < r1; r += 16) {
+        vec_v4 query_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 64 + r);
+        }
+        store_v4(query + r, load_v4(query + r) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query_3 + r, splat_v4(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r = r0; r < r1; r += 16) {
+        const vec_v4 t_0 = load_v4(query + r) * 0.015625f;
+        vec_v4 query_3_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_2_new1 = load_v4(q_tile + d * 64 + r) - t_0;
+            store_v4(query_2 + d * 64 + r, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_v4(query_3 + r, load_v4(query_3 + r) + query_3_in);
+    }
+    /* query_4 = (((query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        const vec_v4 t_2 = 1.0f / sqrt_v4((load_v4(query_3 + r) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_4 + d * 64 + r, (((load_v4(query_2 + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d])
+                * 0.125f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void polynomial_p4_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried + r, splat_v4(0.0f));
+        store_v4(carried_compensation + r, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void polynomial_p4_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state + (chunk - chunk0) * 4160 + r, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 4160 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_4 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new5 = k_tile_3 - t_4;
+                store_v4(k_tile + d * 144 + j, k_tile_new5);
+                key_3_in += k_tile_new5 * k_tile_new5;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_6 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_6) * k_norm_weight[d]) +
+                    k_norm_bias[d]);
+            }
+        }
+        /* score[r][j] = sum over d of query_4 * k_tile */
+        dot3_v4(rows, query_4, k_tile, score);
+        /* score = (score * score) * (score * score) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < rows; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    const vec_v4 score_7 = load_v4(score + r * 144 + j);
+                    const vec_v4 t_8 = score_7 * score_7;
+                    store_v4(score + r * 144 + j, t_8 * t_8);
+                }
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_9 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_9 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state_2[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 seen[8];
+                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_10, mask_v4);
+                }
+                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void polynomial_p4_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r += 16) {
+            add_v4(carried + r, carried_compensation + r, load_v4(state + (chunk - chunk0) * 4160 + r), splat_v4(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 4160 + r * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void polynomial_p4_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float t_11 = carried[r] + 1.0f;
+                store_v4(result + r * 64 + e, (t_11 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r * 64 + e) / t_11);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polynomial_p4_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) polynomial_p4_few_begin_v4(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polynomial_p4_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polynomial_p4_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polynomial_p4_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polynomial_p4_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -537,6 +943,15 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     vec_v3 y;
     __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
+}
+
+/* The sum over the lanes. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
 }
 
 /* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
@@ -617,6 +1032,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -692,6 +1118,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -710,6 +1150,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -724,6 +1185,18 @@ TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, cons
     float *compensation)
 {
     dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -935,6 +1408,321 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
     /* out = sum, transposed back */
     transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void polynomial_p4_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query + r, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r = r0; r < r1; r += 8) {
+        vec_v3 query_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 64 + r);
+        }
+        store_v3(query + r, load_v3(query + r) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query_3 + r, splat_v3(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r = r0; r < r1; r += 8) {
+        const vec_v3 t_0 = load_v3(query + r) * 0.015625f;
+        vec_v3 query_3_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_2_new1 = load_v3(q_tile + d * 64 + r) - t_0;
+            store_v3(query_2 + d * 64 + r, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_v3(query_3 + r, load_v3(query_3 + r) + query_3_in);
+    }
+    /* query_4 = (((query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        const vec_v3 t_2 = 1.0f / sqrt_v3((load_v3(query_3 + r) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_4 + d * 64 + r, (((load_v3(query_2 + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d])
+                * 0.125f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void polynomial_p4_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried + r, splat_v3(0.0f));
+        store_v3(carried_compensation + r, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void polynomial_p4_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state + (chunk - chunk0) * 4160 + r, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 4160 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_4 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new5 = k_tile_3 - t_4;
+                store_v3(k_tile + d * 144 + j, k_tile_new5);
+                key_3_in += k_tile_new5 * k_tile_new5;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_6 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_6) * k_norm_weight[d]) +
+                    k_norm_bias[d]);
+            }
+        }
+        /* score[r][j] = sum over d of query_4 * k_tile */
+        dot3_v3(rows, query_4, k_tile, score);
+        /* score = (score * score) * (score * score) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 score_7 = load_v3(score + r * 144 + j);
+                    const vec_v3 t_8 = score_7 * score_7;
+                    store_v3(score + r * 144 + j, t_8 * t_8);
+                }
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_9 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_9 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state_2[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 seen[16];
+                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_10, mask_v3);
+                }
+                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void polynomial_p4_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r += 8) {
+            add_v3(carried + r, carried_compensation + r, load_v3(state + (chunk - chunk0) * 4160 + r), splat_v3(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 4160 + r * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void polynomial_p4_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float t_11 = carried[r] + 1.0f;
+                store_v3(result + r * 64 + e, (t_11 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r * 64 + e) / t_11);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polynomial_p4_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) polynomial_p4_few_begin_v3(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polynomial_p4_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polynomial_p4_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polynomial_p4_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polynomial_p4_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -958,6 +1746,14 @@ INLINE vec_any sqrt_any(vec_any x)
     vec_any y = x;
     for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
     return y;
+}
+
+/* The sum over the lanes. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
 }
 
 /* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
@@ -1030,6 +1826,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
             store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
                 load_any(sum + x)));
+}
+
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
@@ -1107,6 +1913,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1125,6 +1945,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1137,6 +1978,18 @@ APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *
 APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
     dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+}
+APART void dot3_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1349,31 +2202,364 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
     transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
+/* States begin with no key. */
+APART void polynomial_p4_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query + r, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r = r0; r < r1; r += 4) {
+        vec_any query_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 64 + r);
+        }
+        store_any(query + r, load_any(query + r) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query_3 + r, splat_any(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r = r0; r < r1; r += 4) {
+        const vec_any t_0 = load_any(query + r) * 0.015625f;
+        vec_any query_3_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_2_new1 = load_any(q_tile + d * 64 + r) - t_0;
+            store_any(query_2 + d * 64 + r, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_any(query_3 + r, load_any(query_3 + r) + query_3_in);
+    }
+    /* query_4 = (((query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        const vec_any t_2 = 1.0f / sqrt_any((load_any(query_3 + r) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_4 + d * 64 + r, (((load_any(query_2 + d * 64 + r) * t_2) * q_norm_weight[d]) +
+                q_norm_bias[d]) * 0.125f);
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void polynomial_p4_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried + r, splat_any(0.0f));
+        store_any(carried_compensation + r, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + r * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void polynomial_p4_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state + (chunk - chunk0) * 4160 + r, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 4160 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_4 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new5 = k_tile_3 - t_4;
+                store_any(k_tile + d * 144 + j, k_tile_new5);
+                key_3_in += k_tile_new5 * k_tile_new5;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_6 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_6) * k_norm_weight[d]) +
+                    k_norm_bias[d]);
+            }
+        }
+        /* score[r][j] = sum over d of query_4 * k_tile */
+        dot3_any(rows, query_4, k_tile, score);
+        /* score = (score * score) * (score * score) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any score_7 = load_any(score + r * 144 + j);
+                    const vec_any t_8 = score_7 * score_7;
+                    store_any(score + r * 144 + j, t_8 * t_8);
+                }
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_9 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_9 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state_2[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any seen[32];
+                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_10, mask_any);
+                }
+                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void polynomial_p4_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r += 4) {
+            add_any(carried + r, carried_compensation + r, load_any(state + (chunk - chunk0) * 4160 + r), splat_any(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 4160 + r * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void polynomial_p4_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float t_11 = carried[r] + 1.0f;
+                store_any(result + r * 64 + e, (t_11 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r * 64 + e) /
+                    t_11);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polynomial_p4_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polynomial_p4_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polynomial_p4_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polynomial_p4_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polynomial_p4_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polynomial_p4_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
+    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512vl")) {
+        if (rows <= 64) return (struct version){.head = polynomial_p4_few_v4, .tile = 0, .own = 73728, .shared = 66560,
+            .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polynomial_p4_rows_v4, .tile = 256, .own = 404480};
+    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (rows <= 64) return (struct version){.head = polynomial_p4_few_v3, .tile = 0, .own = 73728, .shared = 66560,
+            .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polynomial_p4_rows_v3, .tile = 256, .own = 404480};
+    }
 #endif
+    if (rows <= 64) return (struct version){.head = polynomial_p4_few_any, .tile = 0, .own = 73728, .shared = 66560,
+        .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = polynomial_p4_rows_any, .tile = 128, .own = 231424};
 }
 
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1403,6 +2589,21 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
+   for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
+    part->window -= part->window % part->threads;
+}
+
 size_t polynomial_p4_params_size(void)
 {
     return 0;
@@ -1417,17 +2618,29 @@ int polynomial_p4_params_init(struct polynomial_p4_params *params, uint64_t seed
     return 0;
 }
 
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
 size_t polynomial_p4_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const struct version this = version(problem->n_k);
-    return bytes_a_thread(&this) * threads_served(problem);
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 /* Whether this machine runs it. */
 static int runs(const struct version *v)
 {
-    return v->rows != NULL;
+    return v->rows || v->head;
 }
 
 /* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
@@ -1437,6 +2650,8 @@ static int run(const struct call *call, const struct version *this, int threads,
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    int64_t alone = tasks; /* the heads after these are all threads' together */
+    if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
 #ifndef _OPENMP
     (void)threads;
 #endif
@@ -1451,10 +2666,19 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
         number = there++;
         unsigned char *const work = workspace + (size_t)number * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this->own,
+            .slots = work + this->own + this->shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this->rows(call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this->head)
+                this->head(call, task, &part);
+            else
+                this->rows(call, task, work);
+        }
+        if (alone < tasks) together(this, threads, number, there, workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this->head(call, task, &part);
     }
     return 0;
 }
@@ -1472,10 +2696,10 @@ int polynomial_p4_forward(const struct attn_problem *problem, const struct polyn
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias)
         return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);

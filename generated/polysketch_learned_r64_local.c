@@ -139,14 +139,19 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 867 keys on: the weight is an inner product of 2080 features,
    whose sum over keys is a state of 2080 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 976896 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 976896 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 666176 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r64_local.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "polysketch_learned_r64_local.c is C, not C++: a C compiler has to compile it"
@@ -342,6 +347,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -417,6 +433,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -432,6 +462,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -491,6 +542,30 @@ TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, int64_t a_step, con
     float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot13_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot16_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot18_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2250,6 +2325,820 @@ TARGET_v4 static void polysketch_learned_r64_local_linear_v4(const struct call *
             turn += part->threads) polysketch_learned_r64_local_queries_v4(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
+    float *const query_9 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
+    float *const query_12 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
+    float *const query_13 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
+    float *const query_14 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
+    float *const query_16 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
+    float *const query_17 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
+    float *const query_18 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
+    float *const query_19 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
+    float *const query_20 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
+    float *const query_21 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
+    float *const query_22 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
+    float *const query_23 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
+    float *const query_24 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
+    float *const query_25 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
+    float *const query_26 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
+    float *const query_27 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
+    float *const query_28 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
+    float *const query_29 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
+    float *const query_30 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
+    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query + r_q, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        vec_v4 query_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 64 + r_q);
+        }
+        store_v4(query + r_q, load_v4(query + r_q) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_3 + r_q, splat_v4(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_0 = load_v4(query + r_q) * 0.015625f;
+        vec_v4 query_3_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_2_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            store_v4(query_2 + d * 64 + r_q, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_v4(query_3 + r_q, load_v4(query_3 + r_q) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_5 + r_q, splat_v4(0.0f));
+    }
+    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_2 = 1.0f / sqrt_v4((load_v4(query_3 + r_q) * 0.015625f) + 1e-05f);
+        vec_v4 query_5_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_4_new3 = load_v4(query_2 + d * 64 + r_q) * t_2;
+            store_v4(query_4 + d * 64 + r_q, query_4_new3);
+            query_5_in += query_4_new3;
+        }
+        store_v4(query_5 + r_q, load_v4(query_5 + r_q) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_7 + r_q, splat_v4(0.0f));
+    }
+    /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_4 = load_v4(query_5 + r_q) * 0.015625f;
+        vec_v4 query_7_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_6_new5 = load_v4(query_4 + d * 64 + r_q) - t_4;
+            store_v4(query_6 + d * 64 + r_q, query_6_new5);
+            query_7_in += query_6_new5 * query_6_new5;
+        }
+        store_v4(query_7 + r_q, load_v4(query_7 + r_q) + query_7_in);
+    }
+    /* query_8 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_8 + r_q, 1.0f / sqrt_v4((load_v4(query_7 + r_q) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((query_6 * query_8) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 query_8_6 = load_v4(query_8 + r_q);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_9 + d * 64 + r_q, ((load_v4(query_6 + d * 64 + r_q) * query_8_6) * sketch_g1_norm0_weight[d])
+                + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
+    dot7_v4(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v4 query_10_7 = load_v4(query_10 + h * 64 + r_q);
+            store_v4(query_11 + h * 64 + r_q, (query_10_7 * 0.5f) * (tanh_v4((query_10_7 + (((query_10_7 * query_10_7) *
+                query_10_7) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
+    dot13_v4(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    /* query_13 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_13 + r_q, splat_v4(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        vec_v4 query_13_in = (vec_v4){0};
+        for (int64_t r = 0; r < 64; r++) {
+            query_13_in += load_v4(query_12 + r * 64 + r_q);
+        }
+        store_v4(query_13 + r_q, load_v4(query_13 + r_q) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_15 + r_q, splat_v4(0.0f));
+    }
+    /* query_14 = query_12 - (query_13 * 0.015625f); query_15 += query_14 * query_14 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_8 = load_v4(query_13 + r_q) * 0.015625f;
+        vec_v4 query_15_in = (vec_v4){0};
+        for (int64_t r = 0; r < 64; r++) {
+            const vec_v4 query_14_new9 = load_v4(query_12 + r * 64 + r_q) - t_8;
+            store_v4(query_14 + r * 64 + r_q, query_14_new9);
+            query_15_in += query_14_new9 * query_14_new9;
+        }
+        store_v4(query_15 + r_q, load_v4(query_15 + r_q) + query_15_in);
+    }
+    /* query_16 = ((query_14 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+       sketch.g1.norm1.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(query_15 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t r = 0; r < 64; r++) {
+            store_v4(query_16 + r * 64 + r_q, ((load_v4(query_14 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
+                sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
+    dot7_v4(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v4 query_17_11 = load_v4(query_17 + h * 64 + r_q);
+            store_v4(query_18 + h * 64 + r_q, (query_17_11 * 0.5f) * (tanh_v4((query_17_11 + (((query_17_11 *
+                query_17_11) * query_17_11) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
+    dot13_v4(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 query_8_12 = load_v4(query_8 + r_q);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_20 + d * 64 + r_q, ((load_v4(query_6 + d * 64 + r_q) * query_8_12) *
+                sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
+    dot7_v4(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v4 query_21_13 = load_v4(query_21 + h * 64 + r_q);
+            store_v4(query_22 + h * 64 + r_q, (query_21_13 * 0.5f) * (tanh_v4((query_21_13 + (((query_21_13 *
+                query_21_13) * query_21_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
+    dot13_v4(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    /* query_24 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_24 + r_q, splat_v4(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        vec_v4 query_24_in = (vec_v4){0};
+        for (int64_t r = 0; r < 64; r++) {
+            query_24_in += load_v4(query_23 + r * 64 + r_q);
+        }
+        store_v4(query_24 + r_q, load_v4(query_24 + r_q) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_26 + r_q, splat_v4(0.0f));
+    }
+    /* query_25 = query_23 - (query_24 * 0.015625f); query_26 += query_25 * query_25 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_14 = load_v4(query_24 + r_q) * 0.015625f;
+        vec_v4 query_26_in = (vec_v4){0};
+        for (int64_t r = 0; r < 64; r++) {
+            const vec_v4 query_25_new15 = load_v4(query_23 + r * 64 + r_q) - t_14;
+            store_v4(query_25 + r * 64 + r_q, query_25_new15);
+            query_26_in += query_25_new15 * query_25_new15;
+        }
+        store_v4(query_26 + r_q, load_v4(query_26 + r_q) + query_26_in);
+    }
+    /* query_27 = ((query_25 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+       sketch.g2.norm1.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_16 = 1.0f / sqrt_v4((load_v4(query_26 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t r = 0; r < 64; r++) {
+            store_v4(query_27 + r * 64 + r_q, ((load_v4(query_25 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r]) +
+                sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
+    dot7_v4(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v4 query_28_17 = load_v4(query_28 + h * 64 + r_q);
+            store_v4(query_29 + h * 64 + r_q, (query_28_17 * 0.5f) * (tanh_v4((query_28_17 + (((query_28_17 *
+                query_28_17) * query_28_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
+    dot13_v4(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t r = 0; r < 64; r++) {
+            store_v4(query_31 + r * 64 + r_q, tanh_v4((load_v4(query_19 + r * 64 + r_q) * load_v4(query_30 + r * 64 +
+                r_q)) * 0.125f) * 8.0f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void polysketch_learned_r64_local_few_begin_2_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(carried + r_q, splat_v4(0.0f));
+        store_v4(carried_compensation + r_q, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + r_q * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + r_q * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_6 = (float *)(void *)(part->work + 512); /* [d: 64, j: 128 of 144] */
+    float *const key_7 = (float *)(void *)(part->work + 37376); /* [j: 128] */
+    float *const key_9 = (float *)(void *)(part->work + 37888); /* [d: 64, j: 128 of 144] */
+    float *const key_10 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_11 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_12 = (float *)(void *)(part->work + 37888); /* [r: 64, j: 128 of 144] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_15 = (float *)(void *)(part->work + 74752); /* [j: 128] */
+    float *const key_17 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_18 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_19 = (float *)(void *)(part->work + 37888); /* [r: 64, j: 128 of 144] */
+    float *const key_21 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_22 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_23 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const key_24 = (float *)(void *)(part->work + 36864); /* [j: 128] */
+    float *const key_26 = (float *)(void *)(part->work + 37376); /* [j: 128] */
+    float *const key_28 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_29 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_30 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r_q: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(part->work + 36864); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 480256); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 16) {
+        store_v4(state + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_19 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_18 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new20 = k_tile_18 - t_19;
+                store_v4(k_tile + d * 144 + j, k_tile_new20);
+                key_3_in += k_tile_new20 * k_tile_new20;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_5 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_22 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_5_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_21 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new23 = k_tile_21 * t_22;
+                store_v4(k_tile + d * 144 + j, k_tile_new23);
+                key_5_in += k_tile_new23;
+            }
+            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(0.0f));
+        }
+        /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_24 = load_v4(key_5 + j) * 0.015625f;
+            vec_v4 key_7_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 key_6_new25 = load_v4(k_tile + d * 144 + j) - t_24;
+                store_v4(key_6 + d * 144 + j, key_6_new25);
+                key_7_in += key_6_new25 * key_6_new25;
+            }
+            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_26 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_9 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_26) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot14_v4(sketch_g1_w0, key_9, key_10);
+        /* key_12 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_12 + r * 144 + j, splat_v4(0.0f));
+                }
+            }
+        }
+        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+            const int64_t h1 = min(h0 + 192, h_end);
+            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+               1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = h0; h < h1; h++) {
+                    const vec_v4 key_10_27 = load_v4(key_10 + h * 144 + j);
+                    store_v4(key_11 + (h - h0) * 144 + j, (key_10_27 * 0.5f) * (tanh_v4((key_10_27 + (((key_10_27 *
+                        key_10_27) * key_10_27) * 0.044715f)) * 0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
+            dot15_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+        }
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_13 + j, splat_v4(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_13_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_13_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            }
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_15 + j, splat_v4(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_29 = load_v4(key_13 + j) * 0.015625f;
+            vec_v4 key_15_in = (vec_v4){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v4 key_12_28 = load_v4(key_12 + r * 144 + j);
+                const vec_v4 key_12_new30 = key_12_28 - t_29;
+                store_v4(key_12 + r * 144 + j, key_12_new30);
+                key_15_in += key_12_new30 * key_12_new30;
+            }
+            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_31 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_31) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot14_v4(sketch_g1_w2, key_12, key_17);
+        /* key_19 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_19 + r * 144 + j, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 key_17_32 = load_v4(key_17 + h * 144 + j);
+                        store_v4(key_18 + (h - h0) * 144 + j, (key_17_32 * 0.5f) * (tanh_v4((key_17_32 + (((key_17_32 *
+                            key_17_32) * key_17_32) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
+                dot15_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+            }
+        }
+        /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_33 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_6 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_33) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
+        dot14_v4(sketch_g2_w0, key_6, key_21);
+        /* key_23 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_23 + r * 144 + j, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 key_21_34 = load_v4(key_21 + h * 144 + j);
+                        store_v4(key_22 + (h - h0) * 144 + j, (key_21_34 * 0.5f) * (tanh_v4((key_21_34 + (((key_21_34 *
+                            key_21_34) * key_21_34) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
+                dot15_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+            }
+        }
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_24 + j, splat_v4(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_24_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_24_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            }
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_26 + j, splat_v4(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_36 = load_v4(key_24 + j) * 0.015625f;
+            vec_v4 key_26_in = (vec_v4){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v4 key_23_35 = load_v4(key_23 + r * 144 + j);
+                const vec_v4 key_23_new37 = key_23_35 - t_36;
+                store_v4(key_23 + r * 144 + j, key_23_new37);
+                key_26_in += key_23_new37 * key_23_new37;
+            }
+            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_38 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_38) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot14_v4(sketch_g2_w2, key_23, key_28);
+        /* key_30 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_30 + r * 144 + j, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 key_28_39 = load_v4(key_28 + h * 144 + j);
+                        store_v4(key_29 + (h - h0) * 144 + j, (key_28_39 * 0.5f) * (tanh_v4((key_28_39 + (((key_28_39 *
+                            key_28_39) * key_28_39) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
+                dot15_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+            }
+        }
+        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
+                    0.125f) * 8.0f);
+            }
+        }
+        /* score[r_q][j] = sum over r of query_31 * key_19 */
+        dot16_v4(rows, query_31, key_19, score);
+        /* score_2[r_q][j] = sum over d of query_4 * k_tile */
+        dot16_v4(rows, query_4, k_tile, score_2);
+        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+           256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_40 = j0 + j + lane_v4;
+            const ints_v4 r41 = t_40 % 256;
+            const ints_v4 t_42 = (t_40 - (r41 + (((r41 != 0) & ((r41 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                const vec_v4 score_2_43 = load_v4(score_2 + r_q * 144 + j);
+                const vec_v4 t_44 = score_2_43 * score_2_43;
+                const vec_v4 score_45 = load_v4(score + r_q * 144 + j);
+                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
+                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_42, mask_v4), t_44 * t_44,
+                    score_45 * score_45));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_46 = j0 + j + lane_v4;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_46 <= ((r_q % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r_q * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_v4 seen[8];
+                const int64_t t_47 = (r_q % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_47, mask_v4);
+                }
+                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void polysketch_learned_r64_local_few_fold_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+            add_v4(carried + r_q, carried_compensation + r_q, load_v4(state + (chunk - chunk0) * 4160 + r_q),
+                splat_v4(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void polysketch_learned_r64_local_few_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float t_48 = carried[r_q] + 1.0f;
+                store_v4(result + r_q * 64 + e, (t_48 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r_q * 64 + e) /
+                    t_48);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polysketch_learned_r64_local_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polysketch_learned_r64_local_few_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_learned_r64_local_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r64_local_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polysketch_learned_r64_local_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_learned_r64_local_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -2383,6 +3272,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -2458,6 +3358,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -2473,6 +3387,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2532,6 +3467,30 @@ TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, int64_t a_step, con
     float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot13_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot16_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -4291,6 +5250,820 @@ TARGET_v3 static void polysketch_learned_r64_local_linear_v3(const struct call *
             turn += part->threads) polysketch_learned_r64_local_queries_v3(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
+    float *const query_9 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
+    float *const query_12 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
+    float *const query_13 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
+    float *const query_14 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
+    float *const query_16 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
+    float *const query_17 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
+    float *const query_18 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
+    float *const query_19 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
+    float *const query_20 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
+    float *const query_21 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
+    float *const query_22 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
+    float *const query_23 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
+    float *const query_24 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
+    float *const query_25 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
+    float *const query_26 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
+    float *const query_27 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
+    float *const query_28 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
+    float *const query_29 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
+    float *const query_30 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
+    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query + r_q, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        vec_v3 query_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 64 + r_q);
+        }
+        store_v3(query + r_q, load_v3(query + r_q) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_3 + r_q, splat_v3(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_0 = load_v3(query + r_q) * 0.015625f;
+        vec_v3 query_3_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_2_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            store_v3(query_2 + d * 64 + r_q, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_v3(query_3 + r_q, load_v3(query_3 + r_q) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_5 + r_q, splat_v3(0.0f));
+    }
+    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_2 = 1.0f / sqrt_v3((load_v3(query_3 + r_q) * 0.015625f) + 1e-05f);
+        vec_v3 query_5_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_4_new3 = load_v3(query_2 + d * 64 + r_q) * t_2;
+            store_v3(query_4 + d * 64 + r_q, query_4_new3);
+            query_5_in += query_4_new3;
+        }
+        store_v3(query_5 + r_q, load_v3(query_5 + r_q) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_7 + r_q, splat_v3(0.0f));
+    }
+    /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_4 = load_v3(query_5 + r_q) * 0.015625f;
+        vec_v3 query_7_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_6_new5 = load_v3(query_4 + d * 64 + r_q) - t_4;
+            store_v3(query_6 + d * 64 + r_q, query_6_new5);
+            query_7_in += query_6_new5 * query_6_new5;
+        }
+        store_v3(query_7 + r_q, load_v3(query_7 + r_q) + query_7_in);
+    }
+    /* query_8 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_8 + r_q, 1.0f / sqrt_v3((load_v3(query_7 + r_q) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((query_6 * query_8) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 query_8_6 = load_v3(query_8 + r_q);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_9 + d * 64 + r_q, ((load_v3(query_6 + d * 64 + r_q) * query_8_6) * sketch_g1_norm0_weight[d])
+                + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
+    dot7_v3(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v3 query_10_7 = load_v3(query_10 + h * 64 + r_q);
+            store_v3(query_11 + h * 64 + r_q, (query_10_7 * 0.5f) * (tanh_v3((query_10_7 + (((query_10_7 * query_10_7) *
+                query_10_7) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
+    dot13_v3(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    /* query_13 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_13 + r_q, splat_v3(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        vec_v3 query_13_in = (vec_v3){0};
+        for (int64_t r = 0; r < 64; r++) {
+            query_13_in += load_v3(query_12 + r * 64 + r_q);
+        }
+        store_v3(query_13 + r_q, load_v3(query_13 + r_q) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_15 + r_q, splat_v3(0.0f));
+    }
+    /* query_14 = query_12 - (query_13 * 0.015625f); query_15 += query_14 * query_14 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_8 = load_v3(query_13 + r_q) * 0.015625f;
+        vec_v3 query_15_in = (vec_v3){0};
+        for (int64_t r = 0; r < 64; r++) {
+            const vec_v3 query_14_new9 = load_v3(query_12 + r * 64 + r_q) - t_8;
+            store_v3(query_14 + r * 64 + r_q, query_14_new9);
+            query_15_in += query_14_new9 * query_14_new9;
+        }
+        store_v3(query_15 + r_q, load_v3(query_15 + r_q) + query_15_in);
+    }
+    /* query_16 = ((query_14 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+       sketch.g1.norm1.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(query_15 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t r = 0; r < 64; r++) {
+            store_v3(query_16 + r * 64 + r_q, ((load_v3(query_14 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
+                sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
+    dot7_v3(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v3 query_17_11 = load_v3(query_17 + h * 64 + r_q);
+            store_v3(query_18 + h * 64 + r_q, (query_17_11 * 0.5f) * (tanh_v3((query_17_11 + (((query_17_11 *
+                query_17_11) * query_17_11) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
+    dot13_v3(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 query_8_12 = load_v3(query_8 + r_q);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_20 + d * 64 + r_q, ((load_v3(query_6 + d * 64 + r_q) * query_8_12) *
+                sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
+    dot7_v3(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v3 query_21_13 = load_v3(query_21 + h * 64 + r_q);
+            store_v3(query_22 + h * 64 + r_q, (query_21_13 * 0.5f) * (tanh_v3((query_21_13 + (((query_21_13 *
+                query_21_13) * query_21_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
+    dot13_v3(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    /* query_24 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_24 + r_q, splat_v3(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        vec_v3 query_24_in = (vec_v3){0};
+        for (int64_t r = 0; r < 64; r++) {
+            query_24_in += load_v3(query_23 + r * 64 + r_q);
+        }
+        store_v3(query_24 + r_q, load_v3(query_24 + r_q) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_26 + r_q, splat_v3(0.0f));
+    }
+    /* query_25 = query_23 - (query_24 * 0.015625f); query_26 += query_25 * query_25 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_14 = load_v3(query_24 + r_q) * 0.015625f;
+        vec_v3 query_26_in = (vec_v3){0};
+        for (int64_t r = 0; r < 64; r++) {
+            const vec_v3 query_25_new15 = load_v3(query_23 + r * 64 + r_q) - t_14;
+            store_v3(query_25 + r * 64 + r_q, query_25_new15);
+            query_26_in += query_25_new15 * query_25_new15;
+        }
+        store_v3(query_26 + r_q, load_v3(query_26 + r_q) + query_26_in);
+    }
+    /* query_27 = ((query_25 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+       sketch.g2.norm1.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_16 = 1.0f / sqrt_v3((load_v3(query_26 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t r = 0; r < 64; r++) {
+            store_v3(query_27 + r * 64 + r_q, ((load_v3(query_25 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r]) +
+                sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
+    dot7_v3(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_v3 query_28_17 = load_v3(query_28 + h * 64 + r_q);
+            store_v3(query_29 + h * 64 + r_q, (query_28_17 * 0.5f) * (tanh_v3((query_28_17 + (((query_28_17 *
+                query_28_17) * query_28_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
+    dot13_v3(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t r = 0; r < 64; r++) {
+            store_v3(query_31 + r * 64 + r_q, tanh_v3((load_v3(query_19 + r * 64 + r_q) * load_v3(query_30 + r * 64 +
+                r_q)) * 0.125f) * 8.0f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void polysketch_learned_r64_local_few_begin_2_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(carried + r_q, splat_v3(0.0f));
+        store_v3(carried_compensation + r_q, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + r_q * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + r_q * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_6 = (float *)(void *)(part->work + 512); /* [d: 64, j: 128 of 144] */
+    float *const key_7 = (float *)(void *)(part->work + 37376); /* [j: 128] */
+    float *const key_9 = (float *)(void *)(part->work + 37888); /* [d: 64, j: 128 of 144] */
+    float *const key_10 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_11 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_12 = (float *)(void *)(part->work + 37888); /* [r: 64, j: 128 of 144] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_15 = (float *)(void *)(part->work + 74752); /* [j: 128] */
+    float *const key_17 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_18 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_19 = (float *)(void *)(part->work + 37888); /* [r: 64, j: 128 of 144] */
+    float *const key_21 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_22 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_23 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const key_24 = (float *)(void *)(part->work + 36864); /* [j: 128] */
+    float *const key_26 = (float *)(void *)(part->work + 37376); /* [j: 128] */
+    float *const key_28 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_29 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_30 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r_q: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(part->work + 36864); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 480256); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 8) {
+        store_v3(state + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_19 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_18 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new20 = k_tile_18 - t_19;
+                store_v3(k_tile + d * 144 + j, k_tile_new20);
+                key_3_in += k_tile_new20 * k_tile_new20;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_5 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_22 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_5_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_21 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new23 = k_tile_21 * t_22;
+                store_v3(k_tile + d * 144 + j, k_tile_new23);
+                key_5_in += k_tile_new23;
+            }
+            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(0.0f));
+        }
+        /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_24 = load_v3(key_5 + j) * 0.015625f;
+            vec_v3 key_7_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 key_6_new25 = load_v3(k_tile + d * 144 + j) - t_24;
+                store_v3(key_6 + d * 144 + j, key_6_new25);
+                key_7_in += key_6_new25 * key_6_new25;
+            }
+            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_26 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_9 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_26) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot14_v3(sketch_g1_w0, key_9, key_10);
+        /* key_12 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_12 + r * 144 + j, splat_v3(0.0f));
+                }
+            }
+        }
+        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+            const int64_t h1 = min(h0 + 192, h_end);
+            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+               1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = h0; h < h1; h++) {
+                    const vec_v3 key_10_27 = load_v3(key_10 + h * 144 + j);
+                    store_v3(key_11 + (h - h0) * 144 + j, (key_10_27 * 0.5f) * (tanh_v3((key_10_27 + (((key_10_27 *
+                        key_10_27) * key_10_27) * 0.044715f)) * 0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
+            dot15_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+        }
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_13 + j, splat_v3(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_13_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            }
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_15 + j, splat_v3(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_29 = load_v3(key_13 + j) * 0.015625f;
+            vec_v3 key_15_in = (vec_v3){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v3 key_12_28 = load_v3(key_12 + r * 144 + j);
+                const vec_v3 key_12_new30 = key_12_28 - t_29;
+                store_v3(key_12 + r * 144 + j, key_12_new30);
+                key_15_in += key_12_new30 * key_12_new30;
+            }
+            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_31 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_31) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot14_v3(sketch_g1_w2, key_12, key_17);
+        /* key_19 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_19 + r * 144 + j, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 key_17_32 = load_v3(key_17 + h * 144 + j);
+                        store_v3(key_18 + (h - h0) * 144 + j, (key_17_32 * 0.5f) * (tanh_v3((key_17_32 + (((key_17_32 *
+                            key_17_32) * key_17_32) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
+                dot15_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+            }
+        }
+        /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_33 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_6 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_33) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
+        dot14_v3(sketch_g2_w0, key_6, key_21);
+        /* key_23 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_23 + r * 144 + j, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 key_21_34 = load_v3(key_21 + h * 144 + j);
+                        store_v3(key_22 + (h - h0) * 144 + j, (key_21_34 * 0.5f) * (tanh_v3((key_21_34 + (((key_21_34 *
+                            key_21_34) * key_21_34) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
+                dot15_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+            }
+        }
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_24 + j, splat_v3(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_24_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            }
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_26 + j, splat_v3(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_36 = load_v3(key_24 + j) * 0.015625f;
+            vec_v3 key_26_in = (vec_v3){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v3 key_23_35 = load_v3(key_23 + r * 144 + j);
+                const vec_v3 key_23_new37 = key_23_35 - t_36;
+                store_v3(key_23 + r * 144 + j, key_23_new37);
+                key_26_in += key_23_new37 * key_23_new37;
+            }
+            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_38 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_38) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot14_v3(sketch_g2_w2, key_23, key_28);
+        /* key_30 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_30 + r * 144 + j, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 key_28_39 = load_v3(key_28 + h * 144 + j);
+                        store_v3(key_29 + (h - h0) * 144 + j, (key_28_39 * 0.5f) * (tanh_v3((key_28_39 + (((key_28_39 *
+                            key_28_39) * key_28_39) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
+                dot15_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+            }
+        }
+        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
+                    0.125f) * 8.0f);
+            }
+        }
+        /* score[r_q][j] = sum over r of query_31 * key_19 */
+        dot16_v3(rows, query_31, key_19, score);
+        /* score_2[r_q][j] = sum over d of query_4 * k_tile */
+        dot16_v3(rows, query_4, k_tile, score_2);
+        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+           256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_40 = j0 + j + lane_v3;
+            const ints_v3 r41 = t_40 % 256;
+            const ints_v3 t_42 = (t_40 - (r41 + (((r41 != 0) & ((r41 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                const vec_v3 score_2_43 = load_v3(score_2 + r_q * 144 + j);
+                const vec_v3 t_44 = score_2_43 * score_2_43;
+                const vec_v3 score_45 = load_v3(score + r_q * 144 + j);
+                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
+                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_42, mask_v3), t_44 * t_44,
+                    score_45 * score_45));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_46 = j0 + j + lane_v3;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_46 <= ((r_q % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r_q * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_v3 seen[16];
+                const int64_t t_47 = (r_q % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_47, mask_v3);
+                }
+                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void polysketch_learned_r64_local_few_fold_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+            add_v3(carried + r_q, carried_compensation + r_q, load_v3(state + (chunk - chunk0) * 4160 + r_q),
+                splat_v3(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void polysketch_learned_r64_local_few_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float t_48 = carried[r_q] + 1.0f;
+                store_v3(result + r_q * 64 + e, (t_48 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r_q * 64 + e) /
+                    t_48);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polysketch_learned_r64_local_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polysketch_learned_r64_local_few_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_learned_r64_local_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r64_local_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polysketch_learned_r64_local_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_learned_r64_local_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -4414,6 +6187,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
@@ -4489,6 +6272,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -4504,6 +6301,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
                 row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -4559,6 +6377,22 @@ APART void dot11_any(int64_t steps, const float *a, int64_t a_step, const float 
 APART void dot12_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot13_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -6320,6 +8154,820 @@ static void polysketch_learned_r64_local_linear_any(const struct call *call, int
     }
 }
 
+/* States begin with no key. */
+APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
+    float *const query_9 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
+    float *const query_12 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
+    float *const query_13 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
+    float *const query_14 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
+    float *const query_16 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
+    float *const query_17 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
+    float *const query_18 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
+    float *const query_19 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
+    float *const query_20 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
+    float *const query_21 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
+    float *const query_22 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
+    float *const query_23 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
+    float *const query_24 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
+    float *const query_25 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
+    float *const query_26 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
+    float *const query_27 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
+    float *const query_28 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
+    float *const query_29 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
+    float *const query_30 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
+    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query + r_q, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        vec_any query_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 64 + r_q);
+        }
+        store_any(query + r_q, load_any(query + r_q) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_3 + r_q, splat_any(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_0 = load_any(query + r_q) * 0.015625f;
+        vec_any query_3_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_2_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            store_any(query_2 + d * 64 + r_q, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_any(query_3 + r_q, load_any(query_3 + r_q) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_5 + r_q, splat_any(0.0f));
+    }
+    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_2 = 1.0f / sqrt_any((load_any(query_3 + r_q) * 0.015625f) + 1e-05f);
+        vec_any query_5_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_4_new3 = load_any(query_2 + d * 64 + r_q) * t_2;
+            store_any(query_4 + d * 64 + r_q, query_4_new3);
+            query_5_in += query_4_new3;
+        }
+        store_any(query_5 + r_q, load_any(query_5 + r_q) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_7 + r_q, splat_any(0.0f));
+    }
+    /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_4 = load_any(query_5 + r_q) * 0.015625f;
+        vec_any query_7_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_6_new5 = load_any(query_4 + d * 64 + r_q) - t_4;
+            store_any(query_6 + d * 64 + r_q, query_6_new5);
+            query_7_in += query_6_new5 * query_6_new5;
+        }
+        store_any(query_7 + r_q, load_any(query_7 + r_q) + query_7_in);
+    }
+    /* query_8 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_8 + r_q, 1.0f / sqrt_any((load_any(query_7 + r_q) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((query_6 * query_8) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any query_8_6 = load_any(query_8 + r_q);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_9 + d * 64 + r_q, ((load_any(query_6 + d * 64 + r_q) * query_8_6) *
+                sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
+    dot7_any(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_any query_10_7 = load_any(query_10 + h * 64 + r_q);
+            store_any(query_11 + h * 64 + r_q, (query_10_7 * 0.5f) * (tanh_any((query_10_7 + (((query_10_7 * query_10_7)
+                * query_10_7) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
+    dot13_any(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    /* query_13 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_13 + r_q, splat_any(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        vec_any query_13_in = (vec_any){0};
+        for (int64_t r = 0; r < 64; r++) {
+            query_13_in += load_any(query_12 + r * 64 + r_q);
+        }
+        store_any(query_13 + r_q, load_any(query_13 + r_q) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_15 + r_q, splat_any(0.0f));
+    }
+    /* query_14 = query_12 - (query_13 * 0.015625f); query_15 += query_14 * query_14 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_8 = load_any(query_13 + r_q) * 0.015625f;
+        vec_any query_15_in = (vec_any){0};
+        for (int64_t r = 0; r < 64; r++) {
+            const vec_any query_14_new9 = load_any(query_12 + r * 64 + r_q) - t_8;
+            store_any(query_14 + r * 64 + r_q, query_14_new9);
+            query_15_in += query_14_new9 * query_14_new9;
+        }
+        store_any(query_15 + r_q, load_any(query_15 + r_q) + query_15_in);
+    }
+    /* query_16 = ((query_14 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+       sketch.g1.norm1.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_10 = 1.0f / sqrt_any((load_any(query_15 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t r = 0; r < 64; r++) {
+            store_any(query_16 + r * 64 + r_q, ((load_any(query_14 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r])
+                + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
+    dot7_any(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_any query_17_11 = load_any(query_17 + h * 64 + r_q);
+            store_any(query_18 + h * 64 + r_q, (query_17_11 * 0.5f) * (tanh_any((query_17_11 + (((query_17_11 *
+                query_17_11) * query_17_11) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
+    dot13_any(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any query_8_12 = load_any(query_8 + r_q);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_20 + d * 64 + r_q, ((load_any(query_6 + d * 64 + r_q) * query_8_12) *
+                sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
+    dot7_any(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_any query_21_13 = load_any(query_21 + h * 64 + r_q);
+            store_any(query_22 + h * 64 + r_q, (query_21_13 * 0.5f) * (tanh_any((query_21_13 + (((query_21_13 *
+                query_21_13) * query_21_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
+    dot13_any(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    /* query_24 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_24 + r_q, splat_any(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        vec_any query_24_in = (vec_any){0};
+        for (int64_t r = 0; r < 64; r++) {
+            query_24_in += load_any(query_23 + r * 64 + r_q);
+        }
+        store_any(query_24 + r_q, load_any(query_24 + r_q) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_26 + r_q, splat_any(0.0f));
+    }
+    /* query_25 = query_23 - (query_24 * 0.015625f); query_26 += query_25 * query_25 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_14 = load_any(query_24 + r_q) * 0.015625f;
+        vec_any query_26_in = (vec_any){0};
+        for (int64_t r = 0; r < 64; r++) {
+            const vec_any query_25_new15 = load_any(query_23 + r * 64 + r_q) - t_14;
+            store_any(query_25 + r * 64 + r_q, query_25_new15);
+            query_26_in += query_25_new15 * query_25_new15;
+        }
+        store_any(query_26 + r_q, load_any(query_26 + r_q) + query_26_in);
+    }
+    /* query_27 = ((query_25 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+       sketch.g2.norm1.bias */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_16 = 1.0f / sqrt_any((load_any(query_26 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t r = 0; r < 64; r++) {
+            store_any(query_27 + r * 64 + r_q, ((load_any(query_25 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r])
+                + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
+    dot7_any(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
+       + 1.0f) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t h = 0; h < 512; h++) {
+            const vec_any query_28_17 = load_any(query_28 + h * 64 + r_q);
+            store_any(query_29 + h * 64 + r_q, (query_28_17 * 0.5f) * (tanh_any((query_28_17 + (((query_28_17 *
+                query_28_17) * query_28_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
+    dot13_any(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t r = 0; r < 64; r++) {
+            store_any(query_31 + r * 64 + r_q, tanh_any((load_any(query_19 + r * 64 + r_q) * load_any(query_30 + r * 64
+                + r_q)) * 0.125f) * 8.0f);
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void polysketch_learned_r64_local_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(carried + r_q, splat_any(0.0f));
+        store_any(carried_compensation + r_q, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + r_q * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + r_q * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_6 = (float *)(void *)(part->work + 512); /* [d: 64, j: 128 of 144] */
+    float *const key_7 = (float *)(void *)(part->work + 37376); /* [j: 128] */
+    float *const key_9 = (float *)(void *)(part->work + 37888); /* [d: 64, j: 128 of 144] */
+    float *const key_10 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_11 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_12 = (float *)(void *)(part->work + 37888); /* [r: 64, j: 128 of 144] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_15 = (float *)(void *)(part->work + 74752); /* [j: 128] */
+    float *const key_17 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_18 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_19 = (float *)(void *)(part->work + 37888); /* [r: 64, j: 128 of 144] */
+    float *const key_21 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_22 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_23 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const key_24 = (float *)(void *)(part->work + 36864); /* [j: 128] */
+    float *const key_26 = (float *)(void *)(part->work + 37376); /* [j: 128] */
+    float *const key_28 = (float *)(void *)(part->work + 74752); /* [h: 512, j: 128 of 144] */
+    float *const key_29 = (float *)(void *)(part->work + 369664); /* [h: 192, j: 128 of 144] */
+    float *const key_30 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r_q: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(part->work + 36864); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 480256); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 4) {
+        store_any(state + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_19 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_18 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new20 = k_tile_18 - t_19;
+                store_any(k_tile + d * 144 + j, k_tile_new20);
+                key_3_in += k_tile_new20 * k_tile_new20;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_5 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_22 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_any key_5_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_21 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new23 = k_tile_21 * t_22;
+                store_any(k_tile + d * 144 + j, k_tile_new23);
+                key_5_in += k_tile_new23;
+            }
+            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(0.0f));
+        }
+        /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_24 = load_any(key_5 + j) * 0.015625f;
+            vec_any key_7_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any key_6_new25 = load_any(k_tile + d * 144 + j) - t_24;
+                store_any(key_6 + d * 144 + j, key_6_new25);
+                key_7_in += key_6_new25 * key_6_new25;
+            }
+            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_26 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_9 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_26) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot0_any(sketch_g1_w0, key_9, key_10);
+        /* key_12 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_12 + r * 144 + j, splat_any(0.0f));
+                }
+            }
+        }
+        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+            const int64_t h1 = min(h0 + 192, h_end);
+            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+               1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = h0; h < h1; h++) {
+                    const vec_any key_10_27 = load_any(key_10 + h * 144 + j);
+                    store_any(key_11 + (h - h0) * 144 + j, (key_10_27 * 0.5f) * (tanh_any((key_10_27 + (((key_10_27 *
+                        key_10_27) * key_10_27) * 0.044715f)) * 0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
+            dot1_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+        }
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_13 + j, splat_any(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_13_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            }
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_15 + j, splat_any(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_29 = load_any(key_13 + j) * 0.015625f;
+            vec_any key_15_in = (vec_any){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_any key_12_28 = load_any(key_12 + r * 144 + j);
+                const vec_any key_12_new30 = key_12_28 - t_29;
+                store_any(key_12 + r * 144 + j, key_12_new30);
+                key_15_in += key_12_new30 * key_12_new30;
+            }
+            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_31 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_31) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot0_any(sketch_g1_w2, key_12, key_17);
+        /* key_19 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_19 + r * 144 + j, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any key_17_32 = load_any(key_17 + h * 144 + j);
+                        store_any(key_18 + (h - h0) * 144 + j, (key_17_32 * 0.5f) * (tanh_any((key_17_32 + (((key_17_32
+                            * key_17_32) * key_17_32) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
+                dot1_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+            }
+        }
+        /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_33 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_6 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_33) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
+        dot0_any(sketch_g2_w0, key_6, key_21);
+        /* key_23 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_23 + r * 144 + j, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any key_21_34 = load_any(key_21 + h * 144 + j);
+                        store_any(key_22 + (h - h0) * 144 + j, (key_21_34 * 0.5f) * (tanh_any((key_21_34 + (((key_21_34
+                            * key_21_34) * key_21_34) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
+                dot1_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+            }
+        }
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_24 + j, splat_any(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_24_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            }
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_26 + j, splat_any(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_36 = load_any(key_24 + j) * 0.015625f;
+            vec_any key_26_in = (vec_any){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_any key_23_35 = load_any(key_23 + r * 144 + j);
+                const vec_any key_23_new37 = key_23_35 - t_36;
+                store_any(key_23 + r * 144 + j, key_23_new37);
+                key_26_in += key_23_new37 * key_23_new37;
+            }
+            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_38 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_38) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot0_any(sketch_g2_w2, key_23, key_28);
+        /* key_30 = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_30 + r * 144 + j, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
+                   + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any key_28_39 = load_any(key_28 + h * 144 + j);
+                        store_any(key_29 + (h - h0) * 144 + j, (key_28_39 * 0.5f) * (tanh_any((key_28_39 + (((key_28_39
+                            * key_28_39) * key_28_39) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
+                dot1_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+            }
+        }
+        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
+                    j)) * 0.125f) * 8.0f);
+            }
+        }
+        /* score[r_q][j] = sum over r of query_31 * key_19 */
+        dot14_any(rows, query_31, key_19, score);
+        /* score_2[r_q][j] = sum over d of query_4 * k_tile */
+        dot14_any(rows, query_4, k_tile, score_2);
+        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+           256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_40 = j0 + j + lane_any;
+            const ints_any r41 = t_40 % 256;
+            const ints_any t_42 = (t_40 - (r41 + (((r41 != 0) & ((r41 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                const vec_any score_2_43 = load_any(score_2 + r_q * 144 + j);
+                const vec_any t_44 = score_2_43 * score_2_43;
+                const vec_any score_45 = load_any(score + r_q * 144 + j);
+                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
+                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_42, mask_any), t_44 * t_44,
+                    score_45 * score_45));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_46 = j0 + j + lane_any;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_46 <= ((r_q % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r_q * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_any seen[32];
+                const int64_t t_47 = (r_q % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_47, mask_any);
+                }
+                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void polysketch_learned_r64_local_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+            add_any(carried + r_q, carried_compensation + r_q, load_any(state + (chunk - chunk0) * 4160 + r_q),
+                splat_any(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void polysketch_learned_r64_local_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float t_48 = carried[r_q] + 1.0f;
+                store_any(result + r_q * 64 + e, (t_48 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r_q * 64 + e) /
+                    t_48);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polysketch_learned_r64_local_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polysketch_learned_r64_local_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_learned_r64_local_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_learned_r64_local_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polysketch_learned_r64_local_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_learned_r64_local_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -6331,27 +8979,50 @@ struct version {
 };
 
 /* By the number of keys: with more the linear form takes less work. */
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v4, .tile = 0,
+            .own = 517120, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_v4, .tile = 0,
             .own = 229888, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+        if (rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v4, .tile = 0, .own = 517120,
+            .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         return (struct version){.rows = polysketch_learned_r64_local_rows_v4, .tile = 256, .own = 976896};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v3, .tile = 0,
+            .own = 517120, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_v3, .tile = 0,
             .own = 229888, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+        if (rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v3, .tile = 0, .own = 517120,
+            .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         return (struct version){.rows = polysketch_learned_r64_local_rows_v3, .tile = 256, .own = 976896};
     }
 #endif
+    if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_any, .tile = 0,
+        .own = 517120, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
     if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_any, .tile = 0, .own = 229888,
         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+    if (rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_any, .tile = 0, .own = 517120,
+        .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
     return (struct version){.rows = polysketch_learned_r64_local_rows_any, .tile = 128, .own = 666176};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -6415,13 +9086,14 @@ int polysketch_learned_r64_local_params_init(struct polysketch_learned_r64_local
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 867};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -6496,7 +9168,7 @@ int polysketch_learned_r64_local_forward(const struct attn_problem *problem,
         !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
         !params->sketch_g2_w3) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);

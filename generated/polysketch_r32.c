@@ -46,14 +46,19 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 1389 keys on: the weight is an inner product of 528 features,
    whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 352384 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 231424 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 352384 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 231424 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 195712 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 231424 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "polysketch_r32.c is C, not C++: a C compiler has to compile it"
@@ -231,6 +236,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -306,6 +322,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -321,6 +351,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -372,6 +423,22 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
     float *compensation)
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1102,6 +1169,349 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
             turn += part->threads) polysketch_r32_queries_v4(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void polysketch_r32_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query + r_q, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        vec_v4 query_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 64 + r_q);
+        }
+        store_v4(query + r_q, load_v4(query + r_q) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(query_3 + r_q, splat_v4(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_0 = load_v4(query + r_q) * 0.015625f;
+        vec_v4 query_3_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_2_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            store_v4(query_2 + d * 64 + r_q, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_v4(query_3 + r_q, load_v4(query_3 + r_q) + query_3_in);
+    }
+    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        const vec_v4 t_2 = 1.0f / sqrt_v4((load_v4(query_3 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_4 + d * 64 + r_q, load_v4(query_2 + d * 64 + r_q) * t_2);
+        }
+    }
+    /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
+    dot5_v4(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
+    dot5_v4(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    /* query_7 = (query_5 * query_6) * 0.176776695f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_7 + r * 64 + r_q, (load_v4(query_5 + r * 64 + r_q) * load_v4(query_6 + r * 64 + r_q)) *
+                0.176776695f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void polysketch_r32_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+        store_v4(carried + r_q, splat_v4(0.0f));
+        store_v4(carried_compensation + r_q, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + r_q * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_compensation + r_q * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_7 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 128 of 144] */
+    float *const key_6 = (float *)(void *)(part->work + 18432); /* [r: 32, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 18432); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 16) {
+        store_v4(state + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_4 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new5 = k_tile_3 - t_4;
+                store_v4(k_tile + d * 144 + j, k_tile_new5);
+                key_3_in += k_tile_new5 * k_tile_new5;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_6 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_6);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_v4(sketch_g1, k_tile, key_5);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_v4(sketch_g2, k_tile, key_6);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* score[r_q][j] = sum over r of query_7 * key_5 */
+        dot12_v4(rows, query_7, key_5, score);
+        /* score = score * score */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    const vec_v4 score_7 = load_v4(score + r_q * 144 + j);
+                    store_v4(score + r_q * 144 + j, score_7 * score_7);
+                }
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_8 = j0 + j + lane_v4;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r_q % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r_q * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_v4 seen[8];
+                const int64_t t_9 = (r_q % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
+                }
+                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void polysketch_r32_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
+            add_v4(carried + r_q, carried_compensation + r_q, load_v4(state + (chunk - chunk0) * 4160 + r_q),
+                splat_v4(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void polysketch_r32_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float t_10 = carried[r_q] + 1.0f;
+                store_v4(result + r_q * 64 + e, (t_10 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r_q * 64 + e) /
+                    t_10);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polysketch_r32_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polysketch_r32_few_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_r32_few_begin_2_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polysketch_r32_few_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_r32_few_queries_v4(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -1217,6 +1627,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -1292,6 +1713,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1307,6 +1742,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1358,6 +1814,22 @@ TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, con
     float *compensation)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2088,6 +2560,349 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
             turn += part->threads) polysketch_r32_queries_v3(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void polysketch_r32_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query + r_q, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        vec_v3 query_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 64 + r_q);
+        }
+        store_v3(query + r_q, load_v3(query + r_q) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(query_3 + r_q, splat_v3(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_0 = load_v3(query + r_q) * 0.015625f;
+        vec_v3 query_3_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_2_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            store_v3(query_2 + d * 64 + r_q, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_v3(query_3 + r_q, load_v3(query_3 + r_q) + query_3_in);
+    }
+    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        const vec_v3 t_2 = 1.0f / sqrt_v3((load_v3(query_3 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_4 + d * 64 + r_q, load_v3(query_2 + d * 64 + r_q) * t_2);
+        }
+    }
+    /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
+    dot5_v3(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
+    dot5_v3(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    /* query_7 = (query_5 * query_6) * 0.176776695f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_7 + r * 64 + r_q, (load_v3(query_5 + r * 64 + r_q) * load_v3(query_6 + r * 64 + r_q)) *
+                0.176776695f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void polysketch_r32_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+        store_v3(carried + r_q, splat_v3(0.0f));
+        store_v3(carried_compensation + r_q, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + r_q * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_compensation + r_q * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_7 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 128 of 144] */
+    float *const key_6 = (float *)(void *)(part->work + 18432); /* [r: 32, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 18432); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 8) {
+        store_v3(state + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_4 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new5 = k_tile_3 - t_4;
+                store_v3(k_tile + d * 144 + j, k_tile_new5);
+                key_3_in += k_tile_new5 * k_tile_new5;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_6 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_6);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_v3(sketch_g1, k_tile, key_5);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_v3(sketch_g2, k_tile, key_6);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* score[r_q][j] = sum over r of query_7 * key_5 */
+        dot12_v3(rows, query_7, key_5, score);
+        /* score = score * score */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 score_7 = load_v3(score + r_q * 144 + j);
+                    store_v3(score + r_q * 144 + j, score_7 * score_7);
+                }
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_8 = j0 + j + lane_v3;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r_q % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r_q * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_v3 seen[16];
+                const int64_t t_9 = (r_q % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
+                }
+                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void polysketch_r32_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
+            add_v3(carried + r_q, carried_compensation + r_q, load_v3(state + (chunk - chunk0) * 4160 + r_q),
+                splat_v3(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void polysketch_r32_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                const float t_10 = carried[r_q] + 1.0f;
+                store_v3(result + r_q * 64 + e, (t_10 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r_q * 64 + e) /
+                    t_10);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polysketch_r32_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polysketch_r32_few_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_r32_few_begin_2_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polysketch_r32_few_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_r32_few_queries_v3(call, task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -2193,6 +3008,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
@@ -2268,6 +3093,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -2283,6 +3122,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
                 row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2330,6 +3190,18 @@ APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *
 APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3058,6 +3930,344 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, str
     }
 }
 
+/* States begin with no key. */
+APART void polysketch_r32_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query + r_q, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        vec_any query_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 64 + r_q);
+        }
+        store_any(query + r_q, load_any(query + r_q) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(query_3 + r_q, splat_any(0.0f));
+    }
+    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_0 = load_any(query + r_q) * 0.015625f;
+        vec_any query_3_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_2_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            store_any(query_2 + d * 64 + r_q, query_2_new1);
+            query_3_in += query_2_new1 * query_2_new1;
+        }
+        store_any(query_3 + r_q, load_any(query_3 + r_q) + query_3_in);
+    }
+    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        const vec_any t_2 = 1.0f / sqrt_any((load_any(query_3 + r_q) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_4 + d * 64 + r_q, load_any(query_2 + d * 64 + r_q) * t_2);
+        }
+    }
+    /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
+    dot5_any(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
+    dot5_any(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    /* query_7 = (query_5 * query_6) * 0.176776695f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_7 + r * 64 + r_q, (load_any(query_5 + r * 64 + r_q) * load_any(query_6 + r * 64 + r_q)) *
+                0.176776695f);
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void polysketch_r32_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+        store_any(carried + r_q, splat_any(0.0f));
+        store_any(carried_compensation + r_q, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + r_q * 64 + e, splat_any(0.0f));
+                store_any(carried_2_compensation + r_q * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_7 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 128 of 144] */
+    float *const key_6 = (float *)(void *)(part->work + 18432); /* [r: 32, j: 128 of 144] */
+    float *const score = (float *)(void *)(part->work + 18432); /* [r_q: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q += 4) {
+        store_any(state + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t r_q = 0; r_q < rows; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_4 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new5 = k_tile_3 - t_4;
+                store_any(k_tile + d * 144 + j, k_tile_new5);
+                key_3_in += k_tile_new5 * k_tile_new5;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_6 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_6);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot0_any(sketch_g1, k_tile, key_5);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot0_any(sketch_g2, k_tile, key_6);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* score[r_q][j] = sum over r of query_7 * key_5 */
+        dot11_any(rows, query_7, key_5, score);
+        /* score = score * score */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any score_7 = load_any(score + r_q * 144 + j);
+                    store_any(score + r_q * 144 + j, score_7 * score_7);
+                }
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_8 = j0 + j + lane_any;
+                for (int64_t r_q = 0; r_q < rows; r_q++) {
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r_q % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state += score */
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r_q * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state[(chunk - chunk0) * 4160 + r_q] += total;
+        }
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            for (int64_t r_q = 0; r_q < rows; r_q++) {
+                mask_any seen[32];
+                const int64_t t_9 = (r_q % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
+                }
+                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                    v_row, j1 - j0, seen);
+            }
+        } else
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void polysketch_r32_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
+            add_any(carried + r_q, carried_compensation + r_q, load_any(state + (chunk - chunk0) * 4160 + r_q),
+                splat_any(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
+                        load_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void polysketch_r32_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                const float t_10 = carried[r_q] + 1.0f;
+                store_any(result + r_q * 64 + e, (t_10 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r_q * 64 + e) /
+                    t_10);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+            out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polysketch_r32_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) polysketch_r32_few_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_r32_few_begin_2_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) polysketch_r32_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) polysketch_r32_few_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) polysketch_r32_few_queries_any(call, task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -3069,27 +4279,50 @@ struct version {
 };
 
 /* By the number of keys: with more the linear form takes less work. */
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 1389 && rows <= 64) return (struct version){.head = polysketch_r32_few_v4, .tile = 0, .own = 73728,
+            .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776,
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        if (rows <= 64) return (struct version){.head = polysketch_r32_few_v4, .tile = 0, .own = 73728, .shared = 91136,
+            .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_rows_v4, .tile = 256, .own = 352384};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= 1389 && rows <= 64) return (struct version){.head = polysketch_r32_few_v3, .tile = 0, .own = 73728,
+            .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776,
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        if (rows <= 64) return (struct version){.head = polysketch_r32_few_v3, .tile = 0, .own = 73728, .shared = 91136,
+            .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_rows_v3, .tile = 256, .own = 352384};
     }
 #endif
+    if (n_k >= 1389 && rows <= 64) return (struct version){.head = polysketch_r32_few_any, .tile = 0, .own = 73728,
+        .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776,
         .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+    if (rows <= 64) return (struct version){.head = polysketch_r32_few_any, .tile = 0, .own = 73728, .shared = 91136,
+        .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_r32_rows_any, .tile = 128, .own = 195712};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -3158,13 +4391,14 @@ int polysketch_r32_params_init(struct polysketch_r32_params *params, uint64_t se
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 1389};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -3234,7 +4468,7 @@ int polysketch_r32_forward(const struct attn_problem *problem, const struct poly
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);

@@ -44,14 +44,19 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
    maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
    Keys that no query of the tile sees are skipped.
+   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
+   each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 204 keys on: the weight is an inner product of 64 features,
    whose sum over keys is a state of 64 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 267264 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 241664 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp retention.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "retention.c is C, not C++: a C compiler has to compile it"
@@ -262,6 +267,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -337,6 +353,20 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -352,6 +382,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -391,6 +442,18 @@ TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, cons
     float *compensation)
 {
     dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -840,6 +903,247 @@ TARGET_v4 static void retention_linear_v4(const struct call *call, int64_t task,
             turn += part->threads) retention_queries_v4(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 16) {
+        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d / 2) * 64 + r)) +
+                ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v4(query_sin + (d / 2) * 64 +
+                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v4 APART void retention_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4096 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_4 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) +
+                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) *
+                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot8_v4(rows, query, key, score);
+        /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
+           n_q))) * 1.0f)) * 1.44 ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_7 = j0 + j + lane_v4;
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) * exp2_v4((__builtin_convertvector(((r % n_q)
+                    + n_k - n_q) - t_7, vec_v4) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members) +
+                    (r / n_q))) * 1.0)) * 1.4426950408889634)));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_8 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot9_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 seen[8];
+                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot10_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 APART void retention_few_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4096 + r * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 APART void retention_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = carried */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(result + r * 64 + e, load_v4(carried + r * 64 + e));
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void retention_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) retention_few_begin_v4(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_begin_2_v4(call,
+        task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_few_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_fold_v4(call,
+            task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_queries_v4(call,
+        task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -976,6 +1280,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
@@ -1051,6 +1366,20 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1066,6 +1395,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
                 row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v3. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++)
+                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1105,6 +1455,18 @@ TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, cons
     float *compensation)
 {
     dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1554,6 +1916,247 @@ TARGET_v3 static void retention_linear_v3(const struct call *call, int64_t task,
             turn += part->threads) retention_queries_v3(call, task, part, turn);
     }
 }
+
+/* States begin with no key. */
+TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 8) {
+        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d / 2) * 64 + r)) +
+                ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v3(query_sin + (d / 2) * 64 +
+                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        }
+    }
+}
+
+/* States begin with no key. */
+TARGET_v3 APART void retention_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4096 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_4 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) +
+                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) *
+                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot8_v3(rows, query, key, score);
+        /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
+           n_q))) * 1.0f)) * 1.44 ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_7 = j0 + j + lane_v3;
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) * exp2_v3((__builtin_convertvector(((r % n_q)
+                    + n_k - n_q) - t_7, vec_v3) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members) +
+                    (r / n_q))) * 1.0)) * 1.4426950408889634)));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_8 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot9_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 seen[16];
+                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot10_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 APART void retention_few_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4096 + r * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 APART void retention_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = carried */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(result + r * 64 + e, load_v3(carried + r * 64 + e));
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void retention_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) retention_few_begin_v3(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_begin_2_v3(call,
+        task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_few_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_fold_v3(call,
+            task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_queries_v3(call,
+        task, part, turn);
+    meet(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -1681,6 +2284,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
@@ -1756,6 +2369,20 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
    of the pairs is whole. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
@@ -1771,6 +2398,27 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
                 row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
         dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
             then, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_any. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++)
+                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1806,6 +2454,18 @@ APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *
 APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
     dot_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2258,6 +2918,244 @@ static void retention_linear_any(const struct call *call, int64_t task, struct p
     }
 }
 
+/* States begin with no key. */
+APART void retention_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 4) {
+        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d / 2) * 64 + r)) +
+                ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_any(query_sin + (d / 2) * 64 +
+                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        }
+    }
+}
+
+/* States begin with no key. */
+APART void retention_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+APART void retention_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4096 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_4 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 +
+                        j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin +
+                        (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot8_any(rows, query, key, score);
+        /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
+           n_q))) * 1.0f)) * 1.44 ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_7 = j0 + j + lane_any;
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) * exp2_any((__builtin_convertvector(((r %
+                    n_q) + n_k - n_q) - t_7, vec_any) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g *
+                    members) + (r / n_q))) * 1.0)) * 1.4426950408889634)));
+            }
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_8 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot9_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any seen[32];
+                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot10_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+APART void retention_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4096 + r * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+APART void retention_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = carried */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(result + r * 64 + e, load_any(carried + r * 64 + e));
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void retention_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64); turn += part->threads) retention_few_begin_any(call,
+        task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_begin_2_any(call,
+        task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) retention_few_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_fold_any(call,
+            task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) retention_few_queries_any(call,
+        task, part, turn);
+    meet(part);
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -2269,27 +3167,50 @@ struct version {
 };
 
 /* By the number of keys: with more the linear form takes less work. */
-static struct version version(int64_t n_k)
+/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
+static struct version version(int64_t n_k, int64_t rows)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_v4, .tile = 0, .own = 110592,
+            .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
         if (n_k >= 204) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768,
+            .slot = 16384, .slots = 4, .together = 1};
+        if (rows <= 64) return (struct version){.head = retention_few_v4, .tile = 0, .own = 110592, .shared = 65536,
             .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 439296};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_v3, .tile = 0, .own = 110592,
+            .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
         if (n_k >= 204) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768,
+            .slot = 16384, .slots = 4, .together = 1};
+        if (rows <= 64) return (struct version){.head = retention_few_v3, .tile = 0, .own = 110592, .shared = 65536,
             .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 439296};
     }
 #endif
+    if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
+        .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
     if (n_k >= 204) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768,
+        .slot = 16384, .slots = 4, .together = 1};
+    if (rows <= 64) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592, .shared = 65536,
         .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = retention_rows_any, .tile = 128, .own = 267264};
 }
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
 
 static size_t bytes_a_thread(const struct version *v)
 {
@@ -2352,13 +3273,14 @@ int retention_params_init(struct retention_params *params, uint64_t seed, void *
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer. */
+/* The most of all that runs for n_k keys or fewer, however many queries there are. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 204};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
+        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
@@ -2427,7 +3349,7 @@ int retention_forward(const struct attn_problem *problem, const struct retention
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);

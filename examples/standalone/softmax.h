@@ -6,7 +6,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 2
+#define ATTNRT_TYPES 3
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +22,11 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
-    ATTN_EORDER = -11 /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot
-                         take */
+    ATTN_EORDER = -11, /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot
+                          take */
+    ATTN_ESTATE = -12, /* a state is of another kernel or for other sizes, cut short or damaged */
+    ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity */
+    ATTN_ELENGTH = -14    /* a sequence is not as long as that, or its state cannot go back so far */
 };
 
 /* One call of a kernel. */
@@ -41,6 +44,10 @@ struct attn_problem { /* zero it first: members are added at the end */
     void *saved;
     size_t saved_bytes;                   /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
     struct attn_strides dout, dq, dk, dv; /* as out, q, k and v */
+    /* Of a kernel with a state, NAME_extend and the functions around it. */
+    int64_t capacity; /* tokens that a sequence may grow to, where the form needs it; rows of ids have this length */
+    const int64_t *lengths; /* [batch]: the new tokens of each sequence, up to n_q; NULL: n_q of each */
+    size_t state_bytes;     /* 0: the caller vouches; else less than NAME_state() says is ATTN_ESTATE */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
@@ -75,9 +82,20 @@ struct attn_kernel {
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                     const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
+    /* NULL: the kernel has no state. */
+    size_t (*state)(const struct attn_problem *problem);
+    int (*state_init)(const struct attn_problem *problem, void *state);
+    size_t (*extend_workspace)(const struct attn_problem *problem);
+    int (*extend)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                  void *out, void *state, void *workspace);
+    int64_t (*state_length)(const struct attn_problem *problem, const void *state, int64_t sequence);
+    int64_t (*state_min_length)(const struct attn_problem *problem, const void *state, int64_t sequence);
+    int (*state_truncate)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
+    int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+                      int64_t from_sequence);
 };
 
-#elif ATTNRT_TYPES != 2
+#elif ATTNRT_TYPES != 3
 #error "kernels that different versions of attnc made: make them anew with one"
 #endif /* ATTNRT_TYPES */
 

@@ -69,9 +69,10 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce fold_scale tile lower residues bf16_pairs pack bound split fuse cancel allocate block; return ;;
+    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce fold_scale rows tile lower expose_state residues bf16_pairs pack bound split fuse cancel allocate block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
+    --chunks) return ;;
     --threads) return ;;
     --seed) return ;;
     --lengths) return ;;
@@ -107,7 +108,7 @@ _attnc()
             _attnc_files -d
         fi ;;
     run)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --in --out --chunks --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
