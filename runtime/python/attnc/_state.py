@@ -127,8 +127,8 @@ class State:
         if source._memory is None:
             self.truncate(0, sequence)
             return
-        if self._memory is None:
-            self._take(*source._heads)  # type: ignore[misc]
+        if self._memory is None and source._heads:
+            self._take(*source._heads)
         if source._heads != self._heads or source.batch != self.batch:
             raise ValueError("the states differ in batch or heads")
         self._binding.check(self._binding.kernel.state_copy(
@@ -138,8 +138,8 @@ class State:
     def copy(self) -> State:
         """Another state that goes on from the same tokens."""
         made = State(self.kernel, self._binding, self.batch, self.capacity, self._seed, self._threads, self._given)
-        if self._memory is not None:
-            made._take(*self._heads, self.tobytes())  # type: ignore[misc]
+        if self._heads:
+            made._take(self._heads[0], self._heads[1], self.tobytes())
         return made
 
     def tobytes(self) -> bytes:
