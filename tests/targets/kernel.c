@@ -68,7 +68,7 @@ static int backward(const char *folder, struct attn_problem *p, const void *para
 #ifdef SOURCE
 static const char *chosen(int64_t n_k)
 {
-    const struct version this = version(n_k);
+    const struct version this = version(n_k, MANY_ROWS);
     const struct {
         const char *name;
         void (*rows)(const struct call *, int64_t, unsigned char *);
