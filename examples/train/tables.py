@@ -116,7 +116,8 @@ def pictures(folder: str, into: str = "") -> None:
     names = ("x^2", "x^4", "x^8", "geometric 3", "learned 3", "softmax", "elu + 1", "fixed learned 2")
     lines = {name: points for name in names if len(points := of("thesis", name, 50, "step")) > 1}
     if lines:
-        write(os.path.join(into, "thesis.svg"), plot.lines("Reversing 50 integers", "iteration", "loss", lines, log_y=True))
+        write(os.path.join(into, "thesis.svg"),
+              plot.lines("Reversing 50 integers", "iteration", "loss", lines, log_x=True, log_y=True))
     names = ("softmax", "polynomial 4", "polysketch learned r32 + local", "polysketch random r32 + local",
              "polysketch random r32", "elu + 1", "hedgehog", "performer 256")
     longest = max(CONTEXTS)

@@ -105,6 +105,9 @@ def main() -> int:
     folder = os.path.join(given.out, "quick") if given.quick else given.out
     every = experiments.quick() if given.quick else [run for make in experiments.GROUPS.values() for run in make()]
     if given.tables:
+        if not os.path.isdir(os.path.join(folder, "runs")):
+            print(f"train: error: there are no runs in {folder}", file=sys.stderr)
+            return 1
         results.write_all(every, folder)
         tables.write_all(folder, HERE)
         return 0
