@@ -38,8 +38,18 @@ finish_suite() { # NAME STATUS LOG SECONDS
     fi
 }
 
+# A line of what is read, put together if a time-out cut it in two: bash keeps the part that it had read by then.
+half_read=
+read_line() { # DESCRIPTOR SECONDS; sets $line
+    local part whole=0
+    read -r -t "$2" -u "$1" part || whole=1
+    half_read+=$part
+    [ $whole -eq 0 ] || return 1
+    line=$half_read half_read=
+}
+
 run_suites() { # LOGS JOBS
-    local logs=$1 jobs=$2 name status next=0 ended
+    local logs=$1 jobs=$2 name status next=0 ended line
     declare -A began=()
     rm -rf "$logs"
     mkdir -p "$logs"
@@ -58,7 +68,8 @@ run_suites() { # LOGS JOBS
                 echo "$name $status" >&"$ended"
             } &
         done
-        if read -r -t 20 -u "$ended" name status; then
+        if read_line "$ended" 20; then
+            read -r name status <<<"$line"
             finish_suite "$name" "$status" "$logs/${name//\//-}.log" $((SECONDS - began[$name]))
             unset "began[$name]"
         else
