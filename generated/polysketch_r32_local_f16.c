@@ -597,8 +597,10 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16)
+            for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -801,8 +803,10 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16)
+            for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -1088,8 +1092,10 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
-                    for (int64_t e = 0; e < 64; e += 16)
+                    for (int64_t e = 0; e < 64; e += 16) {
                         store_v4(v_tile_2 + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                        __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                    }
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_9 + j, splat_v4(0.0f));
@@ -1608,14 +1614,11 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
-TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p)
 {
-    const mask_v3 bits = __builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3),
-        x = (bits & 0x7fff) << 13;
-    /* infinity and NaN stay what they are */
-    const mask_v3 normal = x + (112 << 23) + ((mask_v3)(x >= 0x0f800000) & (112 << 23));
-    const vec_v3 tiny = (vec_v3)(x + (113 << 23)) - 0x1p-14f;
-    return (vec_v3)((mask_v3)pick_v3((mask_v3)(x < 0x00800000), tiny, (vec_v3)normal) | (bits & 0x8000) << 16);
+    vec_v3 x;
+    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "m"(*(const halves_v3 *)(const void *)p));
+    return x;
 }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -2043,8 +2046,10 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2247,8 +2252,10 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2534,8 +2541,10 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
-                    for (int64_t e = 0; e < 64; e += 8)
+                    for (int64_t e = 0; e < 64; e += 8) {
                         store_v3(v_tile_2 + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                        __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                    }
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_9 + j, splat_v3(0.0f));
@@ -3473,8 +3482,10 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 4)
+            for (int64_t e = 0; e < 64; e += 4) {
                 store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -3677,8 +3688,10 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 4)
+            for (int64_t e = 0; e < 64; e += 4) {
                 store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -3965,8 +3978,10 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
-                    for (int64_t e = 0; e < 64; e += 4)
+                    for (int64_t e = 0; e < 64; e += 4) {
                         store_any(v_tile_2 + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                        __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                    }
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_9 + j, splat_any(0.0f));

@@ -971,6 +971,7 @@ TARGET_v4 APART void sliding_window_few_queries_v4(const struct call *call, int6
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v4 static void sliding_window_few_v4(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
@@ -979,7 +980,7 @@ TARGET_v4 static void sliding_window_few_v4(const struct call *call, int64_t tas
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) sliding_window_few_begin_2_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+    for (part->chunk0 = max(n_k - n_q - 4096, 0) / 1024; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
             turn += part->threads) sliding_window_few_keys_v4(call, task, part, turn);
@@ -1815,6 +1816,7 @@ TARGET_v3 APART void sliding_window_few_queries_v3(const struct call *call, int6
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v3 static void sliding_window_few_v3(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
@@ -1823,7 +1825,7 @@ TARGET_v3 static void sliding_window_few_v3(const struct call *call, int64_t tas
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) sliding_window_few_begin_2_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+    for (part->chunk0 = max(n_k - n_q - 4096, 0) / 1024; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
             turn += part->threads) sliding_window_few_keys_v3(call, task, part, turn);
@@ -2643,6 +2645,7 @@ APART void sliding_window_few_queries_any(const struct call *call, int64_t task,
 /* All of a head: every thread whose part this is calls it. */
 static void sliding_window_few_any(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
@@ -2651,7 +2654,7 @@ static void sliding_window_few_any(const struct call *call, int64_t task, struct
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) sliding_window_few_begin_2_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+    for (part->chunk0 = max(n_k - n_q - 4096, 0) / 1024; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = min(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
             turn += part->threads) sliding_window_few_keys_any(call, task, part, turn);

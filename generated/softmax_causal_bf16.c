@@ -27,13 +27,15 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
+     x86-64-v4  quadratic with products of bf16, tiles of 16 queries and 64 keys; 217152 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
      x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -58,6 +60,9 @@
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
+#ifndef ATTN_SLOWER_TOO
+#define ATTN_SLOWER_TOO 0 /* 1, for tests: versions run wherever they can, not only where they are the fastest */
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
@@ -103,6 +108,1129 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
 }
+
+/* ==== tile registers: 16 rows of 64 bytes ==== */
+#ifdef ATTN_EMULATE_TILES
+#define attn_tiles() 1
+static _Thread_local union {
+    uint16_t bf16[16][32];
+    uint32_t pairs[16][16];
+    float f32[16][16];
+} tile_register[8];
+#define configure_tiles() ((void)0)
+#define release_tiles() ((void)0)
+#define tile_zero(t) emulate_zero(t)
+#define tile_load(t, from, stride) emulate_load(t, from, stride)
+#define tile_store(t, to, stride) emulate_store(t, to, stride)
+#define tile_multiply(c, a, b) emulate_multiply(c, a, b)
+static __attribute__((unused)) void emulate_zero(int t)
+{
+    for (int k = 0; k < 256; k++) tile_register[t].f32[k / 16][k % 16] = 0;
+}
+static __attribute__((unused)) void emulate_load(int t, const void *from, int64_t stride)
+{
+    for (int k = 0; k < 512; k++)
+        tile_register[t].bf16[k / 32][k % 32] = ((const uint16_t *)(const void *)((const char *)from + k / 32 *
+            stride))[k % 32];
+}
+static __attribute__((unused)) void emulate_store(int t, void *to, int64_t stride)
+{
+    for (int k = 0; k < 256; k++)
+        ((float *)(void *)((char *)to + k / 16 * stride))[k % 16] = tile_register[t].f32[k / 16][k % 16];
+}
+/* Numbers without a leading 1 count as 0. */
+static __attribute__((unused)) float emulate_number(uint32_t bits)
+{
+    union { uint32_t bits; float number; } x = {(bits & 0x7f800000) ? bits : bits & 0x80000000};
+    return x.number;
+}
+/* c += a * b: the first elements of all pairs and the second ones are summed apart; their products are exact */
+static __attribute__((unused)) void emulate_multiply(int c, int a, int b)
+{
+    for (int m = 0; m < 16; m++) {
+        float first[16] = {0}, second[16] = {0};
+        for (int k = 0; k < 16; k++) {
+            const float x = emulate_number((uint32_t)tile_register[a].bf16[m][2 * k] << 16),
+                        y = emulate_number((uint32_t)tile_register[a].bf16[m][2 * k + 1] << 16);
+            for (int n = 0; n < 16; n++) {
+                const uint32_t pair = tile_register[b].pairs[k][n];
+                first[n] += x * emulate_number(pair << 16);
+                second[n] += y * emulate_number(pair & 0xffff0000);
+            }
+        }
+        for (int n = 0; n < 16; n++) tile_register[c].f32[m][n] += first[n] + second[n];
+    }
+}
+#else
+#ifdef ATTN_NO_TILES
+#define attn_tiles() 0
+#endif
+/* Registers are configured for a task and released at its end: no call in between leaves anything in them. */
+#define configure_tiles() \
+    __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
+#define release_tiles() __asm__ volatile("tilerelease" : : : "memory")
+#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : : :)
+#define tile_load(t, from, stride) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(from), "r"((int64_t)(stride)) : "memory")
+#define tile_store(t, to, stride) \
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(to), "r"((int64_t)(stride)) : "memory")
+#define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
+static __attribute__((unused)) const uint8_t tile_shapes[64] = {
+    1, [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64, [26] = 64, [28] = 64, [30] = 64,
+    [48] = 16, 16, 16, 16, 16, 16, 16, 16};
+#endif
+
+/* ==== x86-64-v4 with products of bf16, matrix units ==== */
+#if defined(__x86_64__)
+#define TARGET_v4bf16amx __attribute__((target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* 16 elements in a register; mask_v4bf16amx compares them, ints_v4bf16amx are positions,
+   wide_v4bf16amx is for what needs double. */
+typedef float vec_v4bf16amx __attribute__((vector_size(64)));
+typedef float stored_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory,
+    anywhere */
+typedef int32_t mask_v4bf16amx __attribute__((vector_size(64)));
+typedef int64_t ints_v4bf16amx __attribute__((vector_size(128)));
+typedef uint16_t halves_v4bf16amx __attribute__((vector_size(2 * 16), aligned(2), may_alias));
+TARGET_v4bf16amx INLINE vec_v4bf16amx load_v4bf16amx(const float *p) { return *(const stored_v4bf16amx *)(const void
+    *)p; }
+TARGET_v4bf16amx INLINE void store_v4bf16amx(float *p, vec_v4bf16amx x) { *(stored_v4bf16amx *)(void *)p = x; }
+TARGET_v4bf16amx INLINE vec_v4bf16amx splat_v4bf16amx(float x) { return x - (vec_v4bf16amx){0}; }
+
+/* a where the mask is set, else b */
+TARGET_v4bf16amx INLINE vec_v4bf16amx pick_v4bf16amx(mask_v4bf16amx m, vec_v4bf16amx a,
+    vec_v4bf16amx b) { return (vec_v4bf16amx)((m & (mask_v4bf16amx)a) | (~m & (mask_v4bf16amx)b)); }
+
+TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf16 is the upper half of a float */
+{
+    return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
+}
+
+static const ints_v4bf16amx lane_v4bf16amx = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4bf16amx INLINE vec_v4bf16amx max_v4bf16amx(vec_v4bf16amx a,
+    vec_v4bf16amx b) { return pick_v4bf16amx((mask_v4bf16amx)(a < b), b, a); }
+
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
+   machines; NaN stays. */
+TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
+{
+    vec_v4bf16amx f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16amx(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    vec_v4bf16amx p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* The same to within 1e-4 of the value, for what is rounded to bf16. */
+TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
+{
+    vec_v4bf16amx f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16amx(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
+    vec_v4bf16amx p = f * 0.0558282f + 0.2426278f;
+    p = p * f + 0.6931214f;
+    p = p * f + 0.9999251f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* The sum over the lanes. */
+TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* The largest of the lanes; where one is NaN, perhaps not that. */
+TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
+{
+    x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* The sums over the lanes of 16 vectors, in their order. */
+TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
+}
+
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
+   that are not yet on their side. */
+TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4bf16amx a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4bf16amx a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4bf16amx a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4bf16amx a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4bf16amx t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16amx(from + (row + r) * from_row + column);
+        exchange_v4bf16amx(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4bf16amx(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4bf16amx INLINE void add_v4bf16amx(float *sum, float *compensation, vec_v4bf16amx x, vec_v4bf16amx factor)
+{
+    const vec_v4bf16amx old = load_v4bf16amx(sum) * factor, more = load_v4bf16amx(compensation) * factor + x,
+        new = old + more;
+    store_v4bf16amx(compensation, more - (new - old));
+    store_v4bf16amx(sum, new);
+}
+typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
+TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
+    *)(const void *)p; }
+
+TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx first,
+    vec_v4bf16amx second) /* rounded to nearest even */
+{
+    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+    const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
+        1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
+    *(pairs_v4bf16amx *)(void *)p = (mask_v4bf16amx)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+typedef uint32_t bits_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4bf16amx __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4bf16amx found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4bf16amx *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4bf16amx *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
+   */
+TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
+    const float *values, int64_t value_row,
+    int64_t steps, const mask_v4bf16amx *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4bf16amx(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
+{
+    vec_v4bf16amx sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4bf16amx){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4bf16amx x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4bf16amx(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4bf16amx times = then >= 2 && factor ? load_v4bf16amx(factor + v * 16) : splat_v4bf16amx(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4bf16amx(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4bf16amx(to, then == 0 ? sum[r][v] : then == 1 ? load_v4bf16amx(to) + sum[r][v] : load_v4bf16amx(to)
+                * times + sum[r][v]);
+        }
+    }
+}
+
+/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
+    const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
+        vec_v4bf16amx t[16];
+        UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
+        for (int64_t s = 0; s < steps; s += 16)
+            UNROLL for (int k = 0; k < 16; k++)
+                t[k] += (wide ? load_v4bf16amx(wide + k * steps + s)
+                    : widened_v4bf16amx(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4bf16amx(a + s);
+        store_v4bf16amx(c, lane_sums_v4bf16amx(t));
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
+TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    float wide[16 * 64];
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        UNROLL for (int k = 0; k < 16; k++)
+            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
+        if (rows > 1) {
+            for (int64_t k = 0; k < 16; k++)
+                for (int64_t s = 0; s < steps; s += 16) store_v4bf16amx(wide + k * steps + s,
+                    widened_v4bf16amx(b + k * b_row + s));
+            columns_v4bf16amx(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+            continue;
+        }
+        columns_v4bf16amx(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+    }
+    if (x < columns) columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
+   length of one. */
+TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, int64_t steps, const int64_t part,
+    const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v4bf16amx(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v4bf16amx(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step,
+                c,
+                c_row, 1, NULL, NULL);
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
+   constant, else -1. */
+TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int then, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4bf16amx(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (odd >= 0 ? odd : rows - r) {
+        case 5: parts_v4bf16amx(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4bf16amx(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4bf16amx(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4bf16amx(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4bf16amx(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        for (int64_t k = 64; k < 64 + 16; k++)
+            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
+                __builtin_prefetch(b + k * b_step + x, 0, 2);
+        dot_v4bf16amx(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+    }
+}
+
+/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
+   dot_fetched_v4bf16amx. */
+TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const int vectors, const int64_t lanes,
+    int64_t rows,
+    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    float column[128 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++)
+                column[t * 16 + k] = finite_v4bf16amx(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+        if (fetched)
+            dot_fetched_v4bf16amx(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        else
+            dot_v4bf16amx(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+typedef uint16_t bits_paired_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
+typedef uint16_t bit_paired_v4bf16amx __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_paired_v4bf16amx found = {0};
+    uint16_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 32 <= columns; c += 32)
+            found |= (*(const bits_paired_v4bf16amx *)(const void *)(p + c) & 0x7fff) + 0x0080;
+        for (; c < columns; c++) one |= (*(const bit_paired_v4bf16amx *)(const void *)(p + c) & 0x7fff) + 0x0080;
+    }
+    for (int k = 0; k < 32; k++) one |= found[k];
+    return one <= 0x7fff;
+}
+
+/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
+TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
+    int64_t step,
+    const uint16_t *weights, int64_t second, const mask_v4bf16amx *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_paired_v4bf16amx(values, 0, 1, 1); x += 16) {
+            const mask_v4bf16amx pair = load_paired_v4bf16amx(weights + 2 * x);
+            const mask_v4bf16amx value = (mask_v4bf16amx){0} + (int32_t)((uint32_t)*values << 16);
+            const vec_v4bf16amx weight = (vec_v4bf16amx)(second ? pair & -65536 : pair << 16);
+            store_v4bf16amx(sum + x, pick_v4bf16amx(seen[x / 16], load_v4bf16amx(sum + x) + (vec_v4bf16amx)value *
+                weight, load_v4bf16amx(sum + x)));
+        }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or, to add, c + that, for 16 or 32 rows and lanes and 32 * steps terms. A
+   register has 16 rows of a, or as many pairs of 16 lanes of b, and c is in four. */
+TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lanes, const int64_t steps,
+    const uint16_t *a,
+    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
+{
+    if (add) {
+        tile_load(0, c, 4 * c_row);
+        if (lanes > 16) tile_load(1, c + 16, 4 * c_row);
+        if (rows > 16) tile_load(2, c + 16 * c_row, 4 * c_row);
+        if (rows > 16 && lanes > 16) tile_load(3, c + 16 * c_row + 16, 4 * c_row);
+    } else {
+        tile_zero(0);
+        if (lanes > 16) tile_zero(1);
+        if (rows > 16) tile_zero(2);
+        if (rows > 16 && lanes > 16) tile_zero(3);
+    }
+    for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row) {
+        tile_load(4, b, 2 * b_row);
+        if (lanes > 16) tile_load(5, b + 32, 2 * b_row);
+        tile_load(6, a, 2 * a_row);
+        if (rows > 16) tile_load(7, a + 16 * a_row, 2 * a_row);
+        tile_multiply(0, 6, 4);
+        if (lanes > 16) tile_multiply(1, 6, 5);
+        if (rows > 16) tile_multiply(2, 7, 4);
+        if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
+    }
+    tile_store(0, c, 4 * c_row);
+    if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
+    if (rows > 16) tile_store(2, c + 16 * c_row, 4 * c_row);
+    if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
+}
+
+/* c[r][x] = the sum for any number of 16 rows and 16 or 32 lanes, where b stays in four registers: of no more than 32
+   terms for each time 16 lanes. */
+TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
+{
+    tile_load(4, b, 2 * b_row);
+    if (lanes > 16) tile_load(5, b + 32, 2 * b_row);
+    if (steps > 1) tile_load(6, b + 16 * b_row, 2 * b_row);
+    if (steps > 1 && lanes > 16) tile_load(7, b + 16 * b_row + 32, 2 * b_row);
+    for (int64_t r = 0; r < rows; r += 16, a += 16 * a_row, c += 16 * c_row) {
+        tile_zero(0);
+        if (lanes > 16) tile_zero(1);
+        tile_load(2, a, 2 * a_row);
+        if (steps > 1) tile_load(3, a + 32, 2 * a_row);
+        tile_multiply(0, 2, 4);
+        if (lanes > 16) tile_multiply(1, 2, 5);
+        if (steps > 1) tile_multiply(0, 3, 6);
+        if (steps > 1 && lanes > 16) tile_multiply(1, 3, 7);
+        tile_store(0, c, 4 * c_row);
+        if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
+    }
+}
+
+/* The same for any number of rows, up to a multiple of 16, and a multiple of 16 lanes. Where a is not `padded`, what
+   follows its last row is not read; where it has to be `finite`, 0 takes the place of infinity and NaN in it. */
+TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t rows, const int64_t steps,
+    const uint16_t *a,
+    const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
+    const int64_t c_row, const int add)
+{
+    int64_t r = 0;
+    if (!add && !finite && steps <= 2) {
+        r = padded ? rows : rows - rows % 16;
+        for (int64_t x = 0; x < lanes; x += 32) {
+            if (lanes - x > 16)
+                unit_strip_v4bf16amx(r, 32, steps, a, a_row, b + 2 * x, b_row, c + x, c_row);
+            else
+                unit_strip_v4bf16amx(r, 16, steps, a, a_row, b + 2 * x, b_row, c + x, c_row);
+        }
+    }
+    for (; r < rows; r += 32) {
+        const int64_t left = rows - r;
+        const uint16_t *from = a + r * a_row;
+        int64_t row = a_row;
+        _Alignas(64) uint16_t copy[32 * 64];
+        if (finite || (!padded && left < 32 && left != 16)) {
+            for (int64_t k = 0; k < (left > 16 ? 32 : 16); k++)
+                for (int64_t t = 0; t < 32 * steps; t++)
+                    copy[k * 64 + t] = (padded || k < left) && (!finite || finite_paired_v4bf16amx(from + k * a_row + t,
+                        0, 1, 1))
+                        ? from[k * a_row + t] : 0;
+            from = copy;
+            row = 64;
+        }
+        for (int64_t x = 0; x < lanes; x += 32) {
+            if (left > 16 && lanes - x > 16)
+                unit_block_v4bf16amx(32, 32, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+            else if (left > 16)
+                unit_block_v4bf16amx(32, 16, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+            else if (lanes - x > 16)
+                unit_block_v4bf16amx(16, 32, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+            else
+                unit_block_v4bf16amx(16, 16, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+        }
+    }
+}
+
+/* c[r][x] *= factor[x], where that is not 1 */
+TARGET_v4bf16amx APART void unit_scale_v4bf16amx(int64_t lanes, int64_t rows, float *c, int64_t c_row,
+    const float *factor)
+{
+    for (int64_t x = 0; x < lanes; x += 16) {
+        const vec_v4bf16amx by = load_v4bf16amx(factor + x);
+        if (!_mm512_cmp_ps_mask((__m512)by, (__m512)splat_v4bf16amx(1), _CMP_NEQ_UQ)) continue;
+        for (int64_t r = 0; r < rows; r++) store_v4bf16amx(c + r * c_row + x, load_v4bf16amx(c + r * c_row + x) * by);
+    }
+}
+
+/* 32 elements of a row, with zeros from number `left` on */
+TARGET_v4bf16amx INLINE __m512i unit_row_v4bf16amx(const uint16_t *p, int64_t left)
+{
+    return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
+}
+
+/* to[x][r] = from[r][x], with zeros up to a multiple of 16 columns and 32 rows: rows by twos, whose elements become
+   pairs, which change places as numbers do. */
+TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    const mask_v4bf16amx low = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
+        1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
+    const __m512i first = (__m512i)low, weave = _mm512_mask_add_epi16(first, 0xaaaaaaaau, first,
+        _mm512_set1_epi16(16)), second = _mm512_add_epi16(weave, _mm512_set1_epi16(16));
+    for (int64_t r = 0; r < rows; r += 32)
+        for (int64_t x = 0; x < columns; x += 32) {
+            vec_v4bf16amx left[16], right[16];
+            UNROLL for (int k = 0; k < 16; k++) {
+                const int64_t row = r + 2 * k;
+                const uint16_t *const p = from + row * from_row + x;
+                const __m512i a = unit_row_v4bf16amx(p, row < rows ? columns - x : 0);
+                const __m512i b = unit_row_v4bf16amx(p + from_row, row + 1 < rows ? columns - x : 0);
+                left[k] = (vec_v4bf16amx)_mm512_permutex2var_epi16(a, weave, b);
+                right[k] = (vec_v4bf16amx)_mm512_permutex2var_epi16(a, second, b);
+            }
+            exchange_v4bf16amx(left);
+            UNROLL for (int k = 0; k < 16; k++) _mm512_storeu_si512(to + (x + k) * to_row + r, (__m512i)left[k]);
+            if (columns - x <= 16) continue;
+            exchange_v4bf16amx(right);
+            UNROLL for (int k = 0; k < 16; k++)
+                _mm512_storeu_si512(to + (x + 16 + k) * to_row + r, (__m512i)right[k]);
+        }
+}
+
+/* Pairs of neighbours of a row become those of a lane, with zeros up to a multiple of 16 rows and 32 columns. */
+TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    for (int64_t r = 0; r < rows; r += 16)
+        for (int64_t x = 0; x < columns; x += 32) {
+            vec_v4bf16amx t[16];
+            UNROLL for (int k = 0; k < 16; k++)
+                t[k] = (vec_v4bf16amx)unit_row_v4bf16amx(from + (r + k) * from_row + x, r + k < rows ? columns - x : 0);
+            exchange_v4bf16amx(t);
+            UNROLL for (int k = 0; k < 16; k++)
+                _mm512_storeu_si512(to + (x / 2 + k) * to_row + 2 * r, (__m512i)t[k]);
+        }
+}
+
+/* Rows of numbers, rounded to bf16, by twos as pairs of each lane, with zeros up to a multiple of 32 rows */
+TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int64_t from_row, int64_t rows,
+    int64_t lanes, uint16_t *to,
+    const int64_t to_row)
+{
+    for (int64_t x = 0; x < lanes; x += 16) {
+        int64_t r = 0;
+        for (; r + 1 < rows; r += 2)
+            store_paired_v4bf16amx(to + r / 2 * to_row + 2 * x, load_v4bf16amx(from + r * from_row + x),
+                load_v4bf16amx(from + (r + 1) * from_row + x));
+        for (; r < round_up(rows, 32); r += 2)
+            store_paired_v4bf16amx(to + r / 2 * to_row + 2 * x, r < rows ? load_v4bf16amx(from + r * from_row + x) :
+                splat_v4bf16amx(0),
+                splat_v4bf16amx(0));
+    }
+}
+
+/* The products of the code below: dot_v4bf16amx with what is constant in them. */
+TARGET_v4bf16amx APART void dot0_v4bf16amx(int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b, float *c)
+{
+    unit_dot_v4bf16amx(16, rows, 2, a, a_row, 0, 0, b, 32, c, 16, 0);
+}
+TARGET_v4bf16amx APART void dot1_v4bf16amx(int64_t steps, const uint16_t *a, const uint16_t *b, float *c)
+{
+    unit_dot_v4bf16amx(16, 64, steps, a, 64, 1, 1, b, 32, c, 16, 1);
+}
+TARGET_v4bf16amx APART void dot2_v4bf16amx(int64_t steps, const uint16_t *a, const uint16_t *b, float *c)
+{
+    unit_dot_v4bf16amx(16, 64, steps, a, 64, 1, 0, b, 32, c, 16, 1);
+}
+TARGET_v4bf16amx APART void dot3_v4bf16amx(int64_t rows, int64_t columns, const float *a, const uint16_t *b,
+    int64_t b_row, float *c)
+{
+    dot_along_v4bf16amx(rows, columns, 64, a, 64, b, b_row, c, 144);
+}
+TARGET_v4bf16amx APART void dot4_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_lanes_v4bf16amx(0, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4bf16amx(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct call *call, int64_t task,
+    unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 511) / 512, i0 = (tiles - 1 - task % tiles) * 512, i1 = min(i0 + 512, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const weight = (float *)(void *)(work + 0); /* [j: 64, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 4096); /* [i: 16, 32 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 6208); /* [i: 16, 32 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 8256); /* [i: 16, 32 times] */
+    float *const all_sum = (float *)(void *)(work + 10304); /* [e: 64, i: 16, 32 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    uint16_t *const all_q_tile = (uint16_t *)(void *)(work + 141376); /* [d: 64, i: 16, 32 times] */
+    uint16_t *const weight_pairs = (uint16_t *)(void *)(work + 206912); /* [j: 64, i: 16] */
+    uint16_t *const v_tile = (uint16_t *)(void *)(work + 208960); /* [e: 64, j: 64] */
+    configure_tiles();
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        uint16_t *const q_tile = all_q_tile + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, for matrix units */
+        unit_pairs_v4bf16amx(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4bf16amx(row_max + i, splat_v4bf16amx(-FLT_MAX));
+            store_v4bf16amx(row_sum + i, splat_v4bf16amx(0.0f));
+            store_v4bf16amx(row_sum_compensation + i, splat_v4bf16amx(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_v4bf16amx(sum + e * 16 + i, splat_v4bf16amx(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* v_tile = v, for matrix units */
+        unit_turned_v4bf16amx(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            uint16_t *const q_tile = all_q_tile + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* weight[j][i] = sum over d of k * q_tile */
+            dot0_v4bf16amx(j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4bf16amx(old_max + i, load_v4bf16amx(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_0 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4bf16amx t_1 = (i0 + i + lane_v4bf16amx) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4bf16amx(weight + j * 16 + i, pick_v4bf16amx(__builtin_convertvector((j0 + j) <= t_1,
+                            mask_v4bf16amx), load_v4bf16amx(weight + j * 16 + i), splat_v4bf16amx(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= weight * 0.18033688f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4bf16amx row_max_in = load_v4bf16amx(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    row_max_in = max_v4bf16amx(row_max_in, load_v4bf16amx(weight + j * 16 + i) * 0.18033688f);
+                }
+                store_v4bf16amx(row_max + i, row_max_in);
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4bf16amx old_max_2 = load_v4bf16amx(old_max + i);
+                const vec_v4bf16amx old_max_new3 = exp2_v4bf16amx(old_max_2 - load_v4bf16amx(row_max + i));
+                store_v4bf16amx(old_max + i, old_max_new3);
+                store_v4bf16amx(row_sum + i, load_v4bf16amx(row_sum + i) * old_max_new3);
+                store_v4bf16amx(row_sum_compensation + i, load_v4bf16amx(row_sum_compensation + i) * old_max_new3);
+            }
+            /* weight = exp2((weight * 0.18033688f) - row_max); row_sum += weight */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4bf16amx row_max_5 = load_v4bf16amx(row_max + i);
+                vec_v4bf16amx row_sum_in = (vec_v4bf16amx){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4bf16amx weight_4 = load_v4bf16amx(weight + j * 16 + i);
+                    const vec_v4bf16amx weight_new6 = exp2_coarse_v4bf16amx((weight_4 * 0.18033688f) - row_max_5);
+                    store_v4bf16amx(weight + j * 16 + i, weight_new6);
+                    row_sum_in += weight_new6;
+                }
+                add_v4bf16amx(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4bf16amx(1));
+            }
+            /* weight_pairs = weight, for matrix units */
+            unit_rounded_v4bf16amx(weight, 16, j1 - j0, i1 - i0, weight_pairs, 32);
+            /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
+            unit_scale_v4bf16amx(16, 64, sum, 16, old_max);
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16amx(v_tile, 64, 64, j1 - j0),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v4bf16amx((j1 - j0 + 31) / 32, v_tile, weight_pairs, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4bf16amx seen[1];
+                    if (finite_paired_v4bf16amx(v_tile + j, 64, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16amx) + t_7),
+                            mask_v4bf16amx);
+                    }
+                    add_seen_paired_v4bf16amx(64, sum, 16, v_tile + j, 64, weight_pairs + j / 2 * 32, j % 2, seen,
+                        i1 - i0);
+                }
+            } else
+                dot2_v4bf16amx((j1 - j0 + 31) / 32, v_tile, weight_pairs, sum);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4bf16amx row_sum_8 = load_v4bf16amx(row_sum + i);
+                const mask_v4bf16amx t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4bf16amx(result + e * 16 + i, pick_v4bf16amx(t_9, splat_v4bf16amx(0.0f),
+                        load_v4bf16amx(sum + e * 16 + i) / row_sum_8));
+                }
+            }
+            /* out = result, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = narrowed(result[e * 16 + i]);
+        }
+    }
+    release_tiles();
+}
+
+/* States begin with no key. */
+TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? widened(q[r / n_q * q_head + r % n_q * q_row + d]) : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4bf16amx(query + d * 64 + r, load_v4bf16amx(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v4bf16amx(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* States begin with no key. */
+TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_2_v4bf16amx(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4bf16amx(carried + r, splat_v4bf16amx(-FLT_MAX));
+        store_v4bf16amx(carried_2 + r, splat_v4bf16amx(0.0f));
+        store_v4bf16amx(carried_2_compensation + r, splat_v4bf16amx(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4bf16amx(carried_3 + r * 64 + e, splat_v4bf16amx(0.0f));
+                store_v4bf16amx(carried_3_compensation + r * 64 + e, splat_v4bf16amx(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 37120); /* [j: 128, e: 64] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4bf16amx(state + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(-FLT_MAX));
+        store_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4bf16amx(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 16) {
+                store_v4bf16amx(v_tile + j * 64 + e, widened_v4bf16amx(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_v4bf16amx(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4bf16amx(old_max + r, load_v4bf16amx(state + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4bf16amx t_0 = j0 + j + lane_v4bf16amx;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4bf16amx(score + r * 144 + j, pick_v4bf16amx(__builtin_convertvector(t_0 <= ((r % n_q) + n_k
+                        - n_q), mask_v4bf16amx), load_v4bf16amx(score + r * 144 + j), splat_v4bf16amx(-INFINITY)));
+                }
+            }
+        }
+        /* state max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4bf16amx lanes_max = splat_v4bf16amx(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4bf16amx term = load_v4bf16amx(score + r * 144 + j);
+                lanes_max = max_v4bf16amx(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4bf16amx(__builtin_convertvector(j
+                    + lane_v4bf16amx < j1 - j0, mask_v4bf16amx), term, splat_v4bf16amx(-INFINITY)));
+            }
+            const float largest = lane_max_v4bf16amx(lanes_max);
+            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4bf16amx old_max_1 = load_v4bf16amx(old_max + r);
+            const vec_v4bf16amx old_max_new2 = exp2_v4bf16amx(old_max_1 - load_v4bf16amx(state + (chunk - chunk0) * 4224
+                + r));
+            store_v4bf16amx(old_max + r, old_max_new2);
+            store_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r, load_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r)
+                * old_max_new2);
+        }
+        /* score = exp2(score - state) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4bf16amx(score + r * 144 + j, exp2_v4bf16amx(load_v4bf16amx(score + r * 144 + j) - (state[(chunk
+                    - chunk0) * 4224 + r])));
+            }
+        }
+        /* state_2 += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4bf16amx lane_sums = splat_v4bf16amx(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4bf16amx term = load_v4bf16amx(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4bf16amx(__builtin_convertvector(j + lane_v4bf16amx < j1 -
+                    j0, mask_v4bf16amx), term, splat_v4bf16amx(0));
+            }
+            const float total = lane_sum_v4bf16amx(lane_sums);
+            state_2[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    store_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state_3[r][e] += sum over j of score * v_tile */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4bf16amx(v_tile, 64, j1 - j0, 64),
+            0)) { /* infinity and NaN reach only what sees them */
+            dot4_v4bf16amx(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4bf16amx seen[8];
+                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16amx) <= t_3, mask_v4bf16amx);
+                }
+                add_seen_lanes_v4bf16amx(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v_tile, 64,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_v4bf16amx(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4bf16amx APART void softmax_causal_bf16_few_fold_v4bf16amx(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
+           before_2 = carried_2; carried ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4bf16amx carried_4 = load_v4bf16amx(carried + r);
+            const vec_v4bf16amx before_new5 = carried_4;
+            const vec_v4bf16amx state_6 = load_v4bf16amx(state + (chunk - chunk0) * 4224 + r);
+            const vec_v4bf16amx carried_new7 = max_v4bf16amx(load_v4bf16amx(carried + r), state_6);
+            store_v4bf16amx(carried + r, carried_new7);
+            const vec_v4bf16amx keep_new8 = exp2_v4bf16amx(before_new5 - carried_new7);
+            store_v4bf16amx(keep + r, keep_new8);
+            const vec_v4bf16amx take_new9 = exp2_v4bf16amx(state_6 - carried_new7);
+            store_v4bf16amx(take + r, take_new9);
+            const vec_v4bf16amx carried_2_10 = load_v4bf16amx(carried_2 + r);
+            store_v4bf16amx(carried_2 + r, carried_2_10 * keep_new8);
+            store_v4bf16amx(carried_2_compensation + r, load_v4bf16amx(carried_2_compensation + r) * keep_new8);
+            add_v4bf16amx(carried_2 + r, carried_2_compensation + r,
+                load_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r) * take_new9, splat_v4bf16amx(1));
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
+           carried_3 += state_3 ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4bf16amx carried_3_11 = load_v4bf16amx(carried_3 + r * 64 + e);
+                    const float keep_12 = keep[r];
+                    store_v4bf16amx(carried_3 + r * 64 + e, carried_3_11 * keep_12);
+                    store_v4bf16amx(carried_3_compensation + r * 64 + e,
+                        load_v4bf16amx(carried_3_compensation + r * 64 + e) * keep_12);
+                    add_v4bf16amx(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
+                        load_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4bf16amx(1));
+                }
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                const float carried_2_13 = carried_2[r];
+                store_v4bf16amx(result + r * 64 + e, (carried_2_13 == 0.0f) ? splat_v4bf16amx(0.0f) :
+                    load_v4bf16amx(carried_3 + r * 64 + e) / carried_2_13);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4bf16amx static void softmax_causal_bf16_few_v4bf16amx(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
+        turn += part->threads) softmax_causal_bf16_few_begin_v4bf16amx(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) softmax_causal_bf16_few_begin_2_v4bf16amx(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = min(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
+            turn += part->threads) softmax_causal_bf16_few_keys_v4bf16amx(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+            turn += part->threads) softmax_causal_bf16_few_fold_v4bf16amx(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
+        turn += part->threads) softmax_causal_bf16_few_queries_v4bf16amx(call, task, part, turn);
+    meet(part);
+}
+#endif
 
 /* ==== x86-64-v4 with products of bf16 ==== */
 #if defined(__x86_64__)
@@ -337,36 +1465,44 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4bf16 t[16];
-        UNROLL for (int k = 0; k < 16; k++) t[k] = widened_v4bf16(b + (whole ? k : min(k,
-            last)) * b_row) * load_v4bf16(a);
-        for (int64_t s = 16; s < steps; s += 16)
+        UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
+        for (int64_t s = 0; s < steps; s += 16)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += widened_v4bf16(b + (whole ? k : min(k, last)) * b_row + s) * load_v4bf16(a + s);
+                t[k] += (wide ? load_v4bf16(wide + k * steps + s)
+                    : widened_v4bf16(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4bf16(a + s);
         store_v4bf16(c, lane_sums_v4bf16(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     int64_t x = 0;
+    float wide[16 * 64];
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
         UNROLL for (int k = 0; k < 16; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_v4bf16(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        if (rows > 1) {
+            for (int64_t k = 0; k < 16; k++)
+                for (int64_t s = 0; s < steps; s += 16) store_v4bf16(wide + k * steps + s,
+                    widened_v4bf16(b + k * b_row + s));
+            columns_v4bf16(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+            continue;
+        }
+        columns_v4bf16(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -1286,33 +2422,41 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4 t[16];
-        UNROLL for (int k = 0; k < 16; k++) t[k] = widened_v4(b + (whole ? k : min(k, last)) * b_row) * load_v4(a);
-        for (int64_t s = 16; s < steps; s += 16)
+        UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+        for (int64_t s = 0; s < steps; s += 16)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += widened_v4(b + (whole ? k : min(k, last)) * b_row + s) * load_v4(a + s);
+                t[k] += (wide ? load_v4(wide + k * steps + s)
+                    : widened_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
         store_v4(c, lane_sums_v4(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     int64_t x = 0;
+    float wide[16 * 64];
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
         UNROLL for (int k = 0; k < 16; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_v4(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        if (rows > 1) {
+            for (int64_t k = 0; k < 16; k++)
+                for (int64_t s = 0; s < steps; s += 16) store_v4(wide + k * steps + s, widened_v4(b + k * b_row + s));
+            columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+            continue;
+        }
+        columns_v4(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -1380,7 +2524,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[288];
+    float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1397,7 +2541,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[288 * 16];
+    float column[144 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -1415,17 +2559,17 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 128, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v4(4, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_v4(4, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
+    dot_v4(4, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -1447,7 +2591,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1457,27 +2601,27 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 123904); /* [j: 288, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 197632); /* [j: 288, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 195584); /* [j: 144, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 232448); /* [j: 144, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+                store_v4(q_tile + d * 144 + i, load_v4(q_tile + d * 144 + i) * 0.18033688f);
             }
         }
     }
@@ -1491,21 +2635,25 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum + e * 144 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 144 + i, splat_v4(0.0f));
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t d = 0; d < 64; d += 16)
+            for (int64_t d = 0; d < 64; d += 16) {
                 store_v4(k_tile + j * 64 + d, widened_v4(k + (j0 + j) * k_row + d));
+                __builtin_prefetch(k + (j0 + j) * k_row + d + 64 * k_row, 0, 2);
+            }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16)
+            for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot0_v4(j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
@@ -1518,8 +2666,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 144 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                        load_v4(score + j * 144 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1531,7 +2679,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 64 + i));
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -1552,9 +2700,9 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             const vec_v4 row_max_5 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                const vec_v4 score_4 = load_v4(score + j * 144 + i);
                 const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 64 + i, score_new6);
+                store_v4(score + j * 144 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1564,13 +2712,13 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             0)) { /* infinity and NaN reach only what sees them */
             dot1_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4];
+                mask_v4 seen[8];
                 if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v_tile + j * 64, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
             dot2_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -1580,13 +2728,13 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         const vec_v4 row_sum_8 = load_v4(row_sum + i);
         const mask_v4 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
+            store_v4(sum + e * 144 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 144 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
     for (int64_t i = 0; i < i1 - i0; i++)
         for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
 }
 
 /* States begin with no key. */
@@ -2104,33 +3252,41 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 8 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v3 t[8];
-        UNROLL for (int k = 0; k < 8; k++) t[k] = widened_v3(b + (whole ? k : min(k, last)) * b_row) * load_v3(a);
-        for (int64_t s = 8; s < steps; s += 8)
+        UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+        for (int64_t s = 0; s < steps; s += 8)
             UNROLL for (int k = 0; k < 8; k++)
-                t[k] += widened_v3(b + (whole ? k : min(k, last)) * b_row + s) * load_v3(a + s);
+                t[k] += (wide ? load_v3(wide + k * steps + s)
+                    : widened_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
         store_v3(c, lane_sums_v3(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     int64_t x = 0;
+    float wide[8 * 64];
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
         UNROLL for (int k = 0; k < 8; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_v3(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        if (rows > 1) {
+            for (int64_t k = 0; k < 8; k++)
+                for (int64_t s = 0; s < steps; s += 8) store_v3(wide + k * steps + s, widened_v3(b + k * b_row + s));
+            columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+            continue;
+        }
+        columns_v3(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -2198,7 +3354,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[288];
+    float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2215,7 +3371,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[288 * 8];
+    float column[144 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -2233,17 +3389,17 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 128, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -2265,7 +3421,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2275,27 +3431,27 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 123904); /* [j: 288, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 197632); /* [j: 288, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 195584); /* [j: 144, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 232448); /* [j: 144, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+                store_v3(q_tile + d * 144 + i, load_v3(q_tile + d * 144 + i) * 0.18033688f);
             }
         }
     }
@@ -2309,21 +3465,25 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum + e * 144 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 144 + i, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t d = 0; d < 64; d += 8)
+            for (int64_t d = 0; d < 64; d += 8) {
                 store_v3(k_tile + j * 64 + d, widened_v3(k + (j0 + j) * k_row + d));
+                __builtin_prefetch(k + (j0 + j) * k_row + d + 64 * k_row, 0, 2);
+            }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot0_v3(j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
@@ -2336,8 +3496,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 144 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                        load_v3(score + j * 144 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -2349,7 +3509,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 64 + i));
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2370,9 +3530,9 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             const vec_v3 row_max_5 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                const vec_v3 score_4 = load_v3(score + j * 144 + i);
                 const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 64 + i, score_new6);
+                store_v3(score + j * 144 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2382,13 +3542,13 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             0)) { /* infinity and NaN reach only what sees them */
             dot1_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8];
+                mask_v3 seen[16];
                 if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v_tile + j * 64, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
             dot2_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -2398,13 +3558,13 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         const vec_v3 row_sum_8 = load_v3(row_sum + i);
         const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
+            store_v3(sum + e * 144 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 144 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
     for (int64_t i = 0; i < i1 - i0; i++)
         for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
 }
 
 /* States begin with no key. */
@@ -2906,33 +4066,41 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 4 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 INLINE void columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_any t[4];
-        UNROLL for (int k = 0; k < 4; k++) t[k] = widened_any(b + (whole ? k : min(k, last)) * b_row) * load_any(a);
-        for (int64_t s = 4; s < steps; s += 4)
+        UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+        for (int64_t s = 0; s < steps; s += 4)
             UNROLL for (int k = 0; k < 4; k++)
-                t[k] += widened_any(b + (whole ? k : min(k, last)) * b_row + s) * load_any(a + s);
+                t[k] += (wide ? load_any(wide + k * steps + s)
+                    : widened_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
         store_any(c, lane_sums_any(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     int64_t x = 0;
+    float wide[4 * 64];
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
         UNROLL for (int k = 0; k < 4; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_any(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        if (rows > 1) {
+            for (int64_t k = 0; k < 4; k++)
+                for (int64_t s = 0; s < steps; s += 4) store_any(wide + k * steps + s, widened_any(b + k * b_row + s));
+            columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+            continue;
+        }
+        columns_any(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -3000,7 +4168,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[288];
+    float row[144];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3017,7 +4185,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[288 * 4];
+    float column[144 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -3035,15 +4203,15 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, factor, compensation);
+    dot_any(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -3065,7 +4233,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3075,27 +4243,27 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
+    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 123904); /* [j: 288, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 197632); /* [j: 288, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 195584); /* [j: 144, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 232448); /* [j: 144, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+                store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * 0.18033688f);
             }
         }
     }
@@ -3109,21 +4277,25 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+        const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t d = 0; d < 64; d += 4)
+            for (int64_t d = 0; d < 64; d += 4) {
                 store_any(k_tile + j * 64 + d, widened_any(k + (j0 + j) * k_row + d));
+                __builtin_prefetch(k + (j0 + j) * k_row + d + 64 * k_row, 0, 2);
+            }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 4)
+            for (int64_t e = 0; e < 64; e += 4) {
                 store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+            }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot0_any(j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
@@ -3136,8 +4308,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_1 = (i0 + i + lane_any) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                        load_any(score + j * 144 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -3149,7 +4321,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 64 + i));
+                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -3170,9 +4342,9 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             const vec_any row_max_5 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 64 + i);
+                const vec_any score_4 = load_any(score + j * 144 + i);
                 const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 64 + i, score_new6);
+                store_any(score + j * 144 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3182,13 +4354,13 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             0)) { /* infinity and NaN reach only what sees them */
             dot1_any(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16];
+                mask_any seen[32];
                 if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
                 }
-                add_seen_any(64, sum, 64, v_tile + j * 64, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
             dot2_any(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -3198,13 +4370,13 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         const vec_any row_sum_8 = load_any(row_sum + i);
         const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
+            store_any(sum + e * 144 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
     for (int64_t i = 0; i < i1 - i0; i++)
         for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
 }
 
 /* States begin with no key. */
@@ -3520,8 +4692,18 @@ static struct version version(int64_t n_k, int64_t rows)
 {
     (void)n_k;
 #if defined(__x86_64__)
+    if (attn_tiles() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        {
+        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16amx, .tile = 0, .own = 69888,
+            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16amx, .tile = 512, .own = 217152};
+    }
+#endif
+#if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && (ATTN_SLOWER_TOO ||
+        !__builtin_cpu_is("intel"))) {
         if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16, .tile = 0, .own = 69888,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440};
@@ -3532,19 +4714,19 @@ static struct version version(int64_t n_k, int64_t rows)
         __builtin_cpu_supports("avx512vl")) {
         if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0, .own = 69888,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 64, .own = 271360};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 128, .own = 269312};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0, .own = 69888,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 64, .own = 271360};
+        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 128, .own = 269312};
     }
 #endif
     if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0, .own = 69888,
         .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 64, .own = 271360};
+    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 269312};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -442,6 +442,11 @@ struct array {
     int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
     bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products
                     of pairs take them */
+    bool matrix; /* TILE of bf16: an operand of products on matrix units. Paired it is their second operand; else the
+                    first, whose last axis is the one summed over. Beyond the ranges there are zeros, up to a multiple
+                    of 32 along the axis summed over and of 16 along the other */
+    int64_t held; /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
+                     block around it; 0: one, of the range at hand */
     bool sums;   /* INPUT, OUTPUT: not an array of the caller's, but sums that one program of a call leaves for another,
                     in the workspace, in the type that sums are made in: of queries with rows of whole vectors, of keys
                     with strides of their own */
@@ -449,6 +454,7 @@ struct array {
                     every chunk has a slot */
     bool kept;   /* TILE, shared: lies in the state that a caller keeps, and holds there what the chunks before the
                     first one of a call left */
+    bool folded; /* TILE, kept: that of another state, which this one takes in */
     int64_t offset; /* TILE: bytes into the memory of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data; /* TABLE */
 };
@@ -503,8 +509,10 @@ struct stmt {
        in them, so it matters only where `row` has an infinity or NaN. The current ranges hold such pairs only if `when`
        holds, or `axis` is outside of `ranges` as for IF; with neither they always may. COPY: assign[0].to = operand 0,
        over `axes`. */
+    bool block; /* what the body does for the range it leaves to FORs in it over the same axis, from LO to HI */
     int rank;
     int axes[MAX_RANK];
+    bool coarse;  /* MAP: what it assigns is rounded to bf16, or sums of that: exp2 may be as coarse */
     double times; /* DOT of pairs that sets: what the sum is multiplied by; 0: nothing */
     int operands;
     struct ref operand[MAX_OPERANDS];
@@ -546,7 +554,7 @@ int64_t stmt_stride(const struct stmt *s);
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
-/* Elements of memory that a tile takes; INT64_MAX when that is too many. */
+/* Elements of memory that a tile takes, and all that are held; INT64_MAX when that is too many. */
 int64_t array_elements(const struct array *a);
 /* Whether it is an input or output that has a number a row, which are side by side. */
 bool array_of_rows(const struct loops *l, const struct array *a);
@@ -555,8 +563,9 @@ bool array_of_rows(const struct loops *l, const struct array *a);
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Whether some product is of pairs. */
+/* Whether some product is of pairs; whether one is on matrix units. */
 bool loops_paired(const struct loops *l);
+bool loops_on_matrix_units(const struct loops *l);
 /* Slots that a thread brings: more make longer windows, where they are small. */
 int64_t loops_slots(const struct loops *l);
 /* Bytes of workspace for a thread. */

@@ -83,7 +83,7 @@ struct ref loops_ref(const struct loops *l, int a)
 
 int64_t array_elements(const struct array *a)
 {
-    int64_t elements = 1;
+    int64_t elements = a->held ? a->held : 1;
     for (int k = 0; k < a->rank; k++)
         if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements))
             return INT64_MAX;
@@ -129,6 +129,13 @@ bool loops_paired(const struct loops *l)
 {
     for (int a = 0; a < l->arrays; a++)
         if (l->array[a].paired) return true;
+    return false;
+}
+
+bool loops_on_matrix_units(const struct loops *l)
+{
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].matrix) return true;
     return false;
 }
 

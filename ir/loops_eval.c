@@ -14,6 +14,7 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
+    int64_t block_lo[MAX_AXES];  /* where the block around the current range of an axis begins */
     int64_t stride[MAX_AXES];    /* between neighbours in the current range of an axis */
     double **data;               /* by array */
     int64_t (*extent)[MAX_RANK]; /* by array */
@@ -94,6 +95,16 @@ static int64_t spread(const struct machine *e, const struct array *a, int k)
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
 }
 
+/* Where the elements of the tile for the current range begin, of those that are held. */
+static int64_t first_held(const struct machine *e, const struct ref *r)
+{
+    const struct array *a = &e->loops->array[r->of];
+    if (!a->held) return 0;
+    const int axis = a->axes[a->rank - 1];
+    const int64_t number = (e->lo[axis] - e->block_lo[axis]) / a->extent[a->rank - 1];
+    return number % a->held * (e->elements[r->of] / a->held);
+}
+
 /* Where the reference points at the current index, or -1 outside the array. */
 static int64_t locate(struct machine *e, const struct ref *r)
 {
@@ -106,7 +117,7 @@ static int64_t locate(struct machine *e, const struct ref *r)
         if (sub < 0 || sub >= extent) return -1;
         at = at * extent + sub;
     }
-    return at;
+    return at + first_held(e, r);
 }
 
 /* A reference as a statement's nest goes over it: base plus step times distance from the range's beginning, where it is
@@ -141,6 +152,7 @@ static struct access access_over(struct machine *e, const struct ref *r, uint32_
         x.base += first * stride;
         stride *= extent;
     }
+    x.base += first_held(e, r);
     return x;
 }
 
@@ -430,7 +442,8 @@ static void forget(struct machine *e, const struct stmt *s)
              moves = array->shared || slots ? s->parallel && head : s->parallel;
         for (int k = 0; k < array->rank; k++) {
             bool part = !axis_is_whole(&e->module->axis[s->axis]) || array->extent[k] < e->module->axis[s->axis].extent;
-            moves |= array->axes[k] == s->axis && part && (!axis_is_chunks(&e->module->axis[s->axis]) || s->window);
+            moves |= array->axes[k] == s->axis && part && (!axis_is_chunks(&e->module->axis[s->axis]) || s->window) &&
+                     (!array->held || s->block);
         }
         if (array->kind != ARRAY_TILE || !moves) continue;
         for (int64_t n = 0; n < e->elements[a]; n++) e->data[a][n] = unwritten();
@@ -466,6 +479,7 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
 {
     e->lo[s->axis] = from;
     e->hi[s->axis] = to;
+    if (s->block) e->block_lo[s->axis] = from;
     if (from < 0 || to > e->size[s->axis])
         fail(e,
              arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements",
@@ -569,6 +583,7 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
         e->extent[number][k] = counted ? a->extent[k] : e->size[a->axes[k]];
         if (__builtin_mul_overflow(elements, e->extent[number][k], &elements)) elements = INT64_MAX / 16;
     }
+    if (a->held && __builtin_mul_overflow(elements, a->held, &elements)) elements = INT64_MAX / 16;
     e->elements[number] = elements;
     double *data = (uint64_t)elements > SIZE_MAX / sizeof *data ? NULL : malloc((size_t)elements * sizeof *data);
     e->data[number] = data;

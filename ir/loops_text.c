@@ -73,8 +73,8 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
     if (s->window)
         text_add(out, " window");
     else
-        text_add(out, " step %lld%s%s", (long long)s->step, s->parallel ? " parallel" : "",
-                 s->ordered ? " ordered" : "");
+        text_add(out, " step %lld%s%s%s", (long long)s->step, s->parallel ? " parallel" : "",
+                 s->ordered ? " ordered" : "", s->block ? " block" : "");
     if (s->period) {
         text_add(out, " period %lld run %lld phase ", (long long)s->period, (long long)s->run);
         print_expr(l, s, s->phase, out);
@@ -100,7 +100,7 @@ static void print_map(const struct loops *l, const struct stmt *s, int indent, s
         if (k) text_add(&line, "; ");
         print_assign(l, s, k, &line);
     }
-    text_add(out, " ");
+    text_add(out, s->coarse ? " coarse " : " ");
     axes_print(l->module, s->rank, s->axes, out);
     if (indent < 0 || (size_t)indent + line.length < LINE || s->assigns < 2)
         text_add(out, " { %s }", line.data ? line.data : "");
@@ -200,7 +200,9 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         text_add(out, "]");
         if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
         if (a->paired) text_add(out, " paired");
-        if (a->shared) text_add(out, a->kept ? " kept" : " shared");
+        if (a->matrix) text_add(out, " matrix");
+        if (a->held) text_add(out, " held %lld", (long long)a->held);
+        if (a->shared) text_add(out, a->folded ? " folded" : a->kept ? " kept" : " shared");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
         axes_print(l->module, a->rank, a->axes, out);
@@ -253,7 +255,10 @@ static void read_tile_axes(struct reader *r, struct array *a)
     reader_expect(r, "]");
     if (reader_take(r, "gap")) a->gap = reader_int(r, 1);
     a->paired = reader_take(r, "paired");
-    a->kept = reader_take(r, "kept");
+    a->matrix = reader_take(r, "matrix");
+    if (reader_take(r, "held")) a->held = reader_int(r, 1);
+    a->folded = reader_take(r, "folded");
+    a->kept = a->folded || reader_take(r, "kept");
     a->shared = a->kept || reader_take(r, "shared");
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }
@@ -299,6 +304,7 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
         s->step = reader_int(r, 1);
         s->parallel = reader_take(r, "parallel");
         s->ordered = reader_take(r, "ordered");
+        s->block = reader_take(r, "block");
     }
     if (reader_take(r, "period")) {
         s->period = reader_int(r, 1);
@@ -332,6 +338,7 @@ static void read_target(struct reader *r, struct assign *a)
 
 static void read_map(struct reader *r, struct stmt *s)
 {
+    s->coarse = reader_take(r, "coarse");
     reader_axes(r, &s->rank, s->axes);
     reader_expect(r, "{");
     r->operands = 0;

@@ -15,7 +15,7 @@ struct scope {
     const struct loops *loops;
     struct module *module;
     int64_t step[MAX_AXES];
-    bool window[MAX_AXES];                      /* that FOR leaves its range to another inside of it */
+    bool window[MAX_AXES];                      /* that FOR leaves its range to others inside of it */
     bool parallel[MAX_AXES], ordered[MAX_AXES]; /* that FOR is */
 };
 
@@ -77,6 +77,11 @@ static const char *array_check(const struct scope *c, int number)
             return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
     if (a->paired && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2))
         return "pairs are of bf16, in a tile of rank 2";
+    if (a->matrix && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2))
+        return "operands on matrix units are of bf16, in a tile of rank 2";
+    if (a->held && (a->kind != ARRAY_TILE || a->shared || a->held < 0 || a->rank < 1 ||
+                    !axis_is_sequence(&m->axis[a->axes[a->rank - 1]])))
+        return "only tiles of a thread's own whose last axis is a sequence are held";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
@@ -174,6 +179,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     const char *name = c->module->axis[s->axis].name;
     bool inner = c->window[s->axis];
     if (c->step[s->axis] && !inner) return complaint(c, "a for around it runs over '%s' too", name);
+    if (s->block && (inner || !axis_is_sequence(&c->module->axis[s->axis]) || s->period || s->ordered))
+        return "blocks are of neighbours in a sequence, and have no blocks";
     if (s->window && (inner || !axis_is_chunks(&c->module->axis[s->axis])))
         return "windows are of chunks, and have no windows";
     if (s->step < 1) return "its step is not positive";
@@ -264,8 +271,9 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
     if (!row->paired && !lane->paired) return NULL;
     if (!lane->paired || ref_axis(by_lane, 0) != s->axis)
         return "its second operand is not paired along the axis it sums over";
-    bool stored = row->kind != ARRAY_TILE && row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis &&
-                  width(c, s->axis) % 2 == 0;
+    bool stored = row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis &&
+                  (lane->matrix ? row->matrix || width(c, s->axis) % 32 == 0
+                                : row->kind != ARRAY_TILE && width(c, s->axis) % 2 == 0);
     return stored || (row->paired && ref_axis(by_row, 0) == s->axis)
                ? NULL
                : "its first operand is not paired along the axis it sums over";
@@ -428,7 +436,7 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
         struct scope inner = *c;
         if (s->op == LOOPS_FOR) {
             inner.step[s->axis] = s->step;
-            inner.window[s->axis] = s->window;
+            inner.window[s->axis] = s->window || s->block;
             inner.parallel[s->axis] = s->parallel;
             inner.ordered[s->axis] = s->ordered;
         }
@@ -447,7 +455,7 @@ const char *loops_verify(const struct loops *l)
     for (int a = 0; a < l->arrays; a++) {
         wrong = array_check(&c, a);
         if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
-        outputs += l->array[a].kind == ARRAY_OUTPUT;
+        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* what is left for somebody */
     }
     if (outputs == 0) return "there is no output array";
     if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the workspace is negative";

@@ -18,7 +18,10 @@ const char *attn_strerror(int error)
     case ATTN_EORDER: return "ids fall from a key to the next: the linear form takes them in ascending order only";
     case ATTN_ESTATE: return "the state is of another kernel or for other sizes, cut short or damaged";
     case ATTN_ECAPACITY: return "a sequence would grow beyond the capacity of its state";
-    case ATTN_ELENGTH: return "a sequence is not as long as that, or its state cannot go back so far";
+    case ATTN_ELENGTH:
+        return "a sequence is not as long as that, its state cannot go back so far, or another one cannot follow it "
+               "there";
+    case ATTN_EFOLD: return "states of this kernel cannot be joined";
     case ATTN_EMACHINE: return "this machine has none of the instruction sets the kernel was made for";
     }
     return "unknown error";

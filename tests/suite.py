@@ -102,10 +102,17 @@ class Suite:
         if not self.options.list and not os.access(self.attnc, os.X_OK):
             parser.error('%s is not a program' % self.options.attnc)
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix='attnc-test-'))
-        self.cases = []
+        self.cases, self.folders = [], set()
 
     def case(self, name, function, *arguments):
+        folder = self.folder_of(name)
+        if folder in self.folders:
+            raise ValueError('two cases have the folder %s' % folder)
+        self.folders.add(folder)
         self.cases.append((name, function, arguments))
+
+    def folder_of(self, name):
+        return os.path.join(self.folder, name.replace('/', '.').replace(' ', '_'))
 
     def timed(self, *case):
         began = time.monotonic()
@@ -115,7 +122,7 @@ class Suite:
         return verdict, said
 
     def one(self, name, function, arguments):
-        folder = os.path.join(self.folder, name.replace('/', '.').replace(' ', '_'))
+        folder = self.folder_of(name)
         os.makedirs(folder)
         try:
             said = function(folder, *arguments)

@@ -91,6 +91,10 @@ bool depends_on_length(const struct graph *g);
 /* How many keys before a query its loops read at most, or, where a state takes in whole chunks, before its chunk;
    negative: it depends on the position, or is not known. */
 int64_t keys_read_back(const struct compilation *c);
+/* Whether what a query sees and computes stays the same when it and all keys move on by so many positions; and whether
+   only that a key comes before it matters, not which one comes first. (shift.c) */
+bool moves_on(const struct graph *g, int64_t by);
+bool takes_any_order(const struct graph *g);
 
 /* The keys that a conjunction leaves of every period, from those of its conditions that repeat themselves (period.c):
    the residues from `phase` on, at most `run` of them. */

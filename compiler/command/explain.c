@@ -432,7 +432,7 @@ static void explain_state(const struct unit *p)
     if (!(p->spec->emit & EMIT_DECODE)) return;
     const struct spec *const spec = p->spec;
     const long long token = (long long)dtype_bytes(spec->dtype) * (spec->head_dim + spec->value_dim),
-                    rows = (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0);
+                    rows = (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0, p->folds);
     section("State");
     if (p->read_back < 0) {
         printf("  %lld bytes of key and value for every token, sequence and key/value head, of as many tokens as the "

@@ -32,8 +32,9 @@ struct unit {
     int backwards, parts, saved, row_sums;
     struct version extend[MAX_VERSIONS]; /* where the state takes in chunks, by target */
     int extends;
-    int64_t read_back;    /* keys that a state keeps besides, as keys_read_back says */
-    uint64_t fingerprint; /* of states: of what the kernel computes and how that is kept */
+    bool folds, moves, any_order; /* it takes in another one, whatever the positions, or the order, of their keys */
+    int64_t read_back;            /* keys that a state keeps besides, as keys_read_back says */
+    uint64_t fingerprint;         /* of states: of what the kernel computes and how that is kept */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* why there is no linear form, or NULL */

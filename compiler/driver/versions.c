@@ -36,7 +36,9 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
                 c->linear ? "linear"
                 : c->few  ? "quadratic, few queries"
                           : "quadratic",
-                c->program == PROGRAM_EXTEND ? ", extend" : "",
+                c->program == PROGRAM_EXTEND ? ", extend"
+                : c->program == PROGRAM_FOLD ? ", fold"
+                                             : "",
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
                     : "",
@@ -62,6 +64,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .source = p->graph,
                               .linear = like->linear,
                               .few = like->few,
+                              .short_tile = like->short_tile,
                               .program = like->program,
                               .group = like->group};
     c->graph = build_graph(p->arena, p->spec, c->diagnostics); /* every compilation has a module of its own */
@@ -81,6 +84,18 @@ static struct compilation *compile_program(struct maker *x, const struct schedul
     struct compilation *c = unit_recompile(x->p, &like);
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return c;
+}
+
+/* The same for calls of few tokens, whose lanes they fill better; of what it makes only how queries meet a state runs.
+ */
+static void add_short_tile(struct maker *x, struct compilation *extend)
+{
+    struct compilation like = *extend;
+    if (!extend->slot_is_kept || extend->tile_q <= FEW_TOKENS) return;
+    like.short_tile = true;
+    struct compilation *const c = unit_recompile(x->p, &like);
+    x->good = c->graph && passes_run(c, NULL, NULL);
+    extend->for_few = c;
 }
 
 static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
@@ -335,6 +350,25 @@ static const struct compilation *longest(const struct unit *p, const struct targ
     return c;
 }
 
+/* How a state takes in another one; and whether that may begin at another position than it then has. */
+static void make_fold(struct maker *x)
+{
+    struct unit *const p = x->p;
+    p->folds = p->extends && p->read_back == 0;
+    p->moves = true;
+    for (int v = 0; v < p->graph->values; v++) p->folds &= !p->graph->value[v].integers; /* which cut sums off */
+    for (int k = 0; k < p->extends; k++) {
+        const struct compilation *const c = p->extend[k].c;
+        p->folds &= c->slot_is_kept;
+        p->moves &= moves_on(p->graph, c->chunk);
+    }
+    p->any_order = p->folds && takes_any_order(p->graph);
+    for (int k = 0; k < p->extends && p->folds && x->good; k++) {
+        const struct compilation *const c = p->extend[k].c;
+        p->extend[k].fold = compile_program(x, c->schedule, c->target, true, PROGRAM_FOLD, 0, k == 0);
+    }
+}
+
 /* What the state of a spec that is asked for one has, for every target: what is carried from chunk to chunk, where its
    long sequences take a linear form that carries it, or else keys and values alone. */
 static void make_extend(struct maker *x)
@@ -345,9 +379,10 @@ static void make_extend(struct maker *x)
     for (int v = 0; v < p->versions && x->good; v++) {
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
         const struct compilation *const like = longest(p, p->version[v].target);
-        const struct compilation *const c = like->linear ? compile_program(x, like->schedule, like->target, true,
-                                                                           PROGRAM_EXTEND, 0, v == 0)
-                                                         : NULL;
+        struct compilation *const c = like->linear ? compile_program(x, like->schedule, like->target, true,
+                                                                     PROGRAM_EXTEND, 0, v == 0)
+                                                   : NULL;
+        if (c && x->good) add_short_tile(x, c);
         if (!x->good) return;
         const int64_t back = c && c->chunk ? keys_read_back(c) : -1;
         if (back < 0) {
@@ -360,9 +395,12 @@ static void make_extend(struct maker *x)
     }
     for (int v = 0; v < p->versions && !p->extends && least >= 0; v++) {
         least = keys_read_back(p->version[v].c);
+        const int64_t few = p->version[v].few ? keys_read_back(p->version[v].few) : 0;
+        if (least >= 0 && (few < 0 || few > least)) least = few;
         read_back = v == 0 || least < 0 || least > read_back ? least : read_back;
     }
     p->read_back = read_back;
+    make_fold(x);
     graph_print(p->graph, &t);
     char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* the first line has the name */
     text_free(&t);

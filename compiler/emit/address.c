@@ -159,6 +159,11 @@ const char *emit_array(const struct emitter *x, const struct ref *r)
     return emit_name(x->m->arena, x->l->array[r->of].name);
 }
 
+const char *emit_held(const struct emitter *x, const struct array *a)
+{
+    return arena_printf(x->m->arena, "all_%s", emit_name(x->m->arena, a->name));
+}
+
 const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;

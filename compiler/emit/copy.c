@@ -20,7 +20,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)", 4 * k, "", name, emit_first(x, s->axes[k]), name,
                   emit_end(x, s->axes[k]), name, step);
     }
-    const bool keys = x->c->few && s->rank == 2 && emit_tiled(x, s->axes[0]);
+    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]);
     if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
     emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
               emit_address(x, from));
@@ -120,6 +120,10 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    if (x->l->array[to->of].matrix) {
+        emit_matrix_copy(x, s);
+        return;
+    }
     if (x->l->array[to->of].paired) {
         emit_copy_paired(x, s);
         return;

@@ -42,6 +42,13 @@ bool emit_any_apart(const struct compilation *const *c, int compilations)
     return false;
 }
 
+bool emit_any_slower(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (*c[k]->target->faster) return true;
+    return false;
+}
+
 int emit_same_target(const struct compilation *const *c, int compilations)
 {
     int count = 1;
@@ -74,11 +81,14 @@ const char *emit_guard(const struct compilation *const *c, int k)
 }
 
 /* What a version is to run. */
-static void returned(const struct compilation *c, int cooperative, bool phases, bool apart, struct text *out)
+static void returned(const struct compilation *c, const struct compilation *fold, int cooperative, bool phases,
+                     bool apart, struct text *out)
 {
     const struct loops *l = c->loops;
     text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows",
-             emit_function(c, emit_form(c)), (long long)emit_tasks_of(l), (long long)l->workspace);
+             emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
+             (long long)(c->for_few && c->for_few->loops->workspace > l->workspace ? c->for_few->loops->workspace
+                                                                                   : l->workspace));
     if (c->program == PROGRAM_SAVING) text_add(out, ", .saves = 1");
     if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
     if (emit_units_of(l))
@@ -94,6 +104,9 @@ static void returned(const struct compilation *c, int cooperative, bool phases, 
     if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
     if (c->few && emit_param_of_ids(c->source)) text_add(out, ", .any_order = 1");
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->chunk, (long long)l->kept);
+    if (fold)
+        text_add(out, ", .join = %s, .join_work = %lld", emit_function(fold, emit_form(fold)),
+                 (long long)fold->loops->workspace);
     text_add(out, "};\n");
 }
 
@@ -105,12 +118,12 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
             text_add(out, "%*s    if (", deeper, "");
             if (n > 0) text_add(out, "n_k >= %lld && ", (long long)v[n].from);
             text_add(out, "rows <= %lld) ", (long long)v[n].few_rows);
-            returned(v[n].few, 1, phases, apart, out);
+            returned(v[n].few, NULL, 1, phases, apart, out);
         }
         text_add(out, "%*s    ", deeper, "");
         if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
         if (v[n].c)
-            returned(v[n].c, v[n].cooperative, phases, apart, out);
+            returned(v[n].c, v[n].fold, v[n].cooperative, phases, apart, out);
         else
             text_add(out, "return (struct version){.idle = 1};\n");
     }
@@ -128,7 +141,9 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
         const char *guard = emit_guard(e->c, compilation);
         if (*guard) text_add(out, "#if %s\n", guard);
         const bool several = count > 1 || v[k].few;
-        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, several ? " {" : "");
+        if (*m->supported)
+            text_add(out, "    if (%s%s%s%s)%s\n", m->supported, *m->faster ? " && (ATTN_SLOWER_TOO || " : "",
+                     m->faster, *m->faster ? ")" : "", several ? " {" : "");
         returns(v + k, count, *m->supported ? 4 : 0, phases, apart, out);
         if (*m->supported && several) text_add(out, "    }\n");
         if (*guard) text_add(out, "#endif\n");

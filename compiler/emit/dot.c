@@ -1,5 +1,4 @@
-/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often
-   it is called; and products over a region of pairs. */
+/* Products, and products over a region of pairs. */
 #include "emit.h"
 #include "printer.h"
 
@@ -22,54 +21,7 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
     return v;
 }
 
-/* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
-enum { MAX_ARGUMENTS = 18 };
-struct argument {
-    const char *name, *type, *value;
-};
-
-static bool is_constant(const char *value)
-{
-    const char *number = *value == '-' ? value + 1 : value;
-    return strcmp(value, "NULL") == 0 ||
-           (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
-}
-
-/* The function for these arguments: one of those there are, or a new one. */
-static const char *function_of(struct emitter *x, const char *name, const struct argument *argument, int arguments)
-{
-    struct arena *arena = x->m->arena;
-    struct text line = {0}, list = {0};
-    text_add(&line, "%s_%s(", name, x->suffix);
-    for (int k = 0; k < arguments; k++) {
-        bool constant = is_constant(argument[k].value);
-        if (!constant) text_add(&list, "%s%s%s", list.length ? ", " : "", argument[k].type, argument[k].name);
-        text_add(&line, "%s%s", k ? ", " : "", constant ? argument[k].value : argument[k].name);
-    }
-    int n = 0;
-    struct product_function **at = x->products;
-    for (; *at && strcmp((*at)->call, line.data) != 0; at = &(*at)->next) n++;
-    if (!*at) {
-        *at = arena_alloc(arena, sizeof **at);
-        **at = (struct product_function){.list = arena_copy(arena, list.data), .call = arena_copy(arena, line.data)};
-    }
-    text_free(&line);
-    text_free(&list);
-    return arena_printf(arena, "dot%d_%s", n, x->suffix);
-}
-
-void emit_products(const struct emitter *x, struct text *out)
-{
-    const char *target = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
-    int n = 0;
-    if (*x->products)
-        text_add(out, "/* The products of the code below: dot_%s with what is constant in them. */\n", x->suffix);
-    for (const struct product_function *p = *x->products; p; p = p->next) {
-        text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
-        text_add(out, "    %s);\n}\n", p->call);
-    }
-    if (n) text_add(out, "\n");
-}
+enum { MAX_ARGUMENTS = 20 };
 
 /* From pair to pair of elements along an axis of a product's operand, in elements; a pair itself has two of them. */
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
@@ -87,9 +39,9 @@ static const char *pairs_of(struct emitter *x, int axis)
 }
 
 /* A call of dot_@, dot_paired_@ or one like them. */
-static void emit_call(struct emitter *x, const char *product, const struct argument *argument, int arguments)
+static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
 {
-    struct argument given_to[MAX_ARGUMENTS];
+    struct product_argument given_to[MAX_ARGUMENTS];
     const bool paired = strstr(product, "paired") != NULL;
     int count = 0;
     for (int k = 0; k < arguments; k++) {
@@ -97,18 +49,14 @@ static void emit_call(struct emitter *x, const char *product, const struct argum
                         (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
         if (!left_out) given_to[count++] = argument[k];
     }
-    struct text call = {0};
-    text_add(&call, "%s(", function_of(x, product, given_to, count));
-    for (int k = 0, given = 0; k < count; k++)
-        if (!is_constant(given_to[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", given_to[k].value);
-    emit_line(x, "%s);", call.data);
-    text_free(&call);
+    emit_product_call(x, product, given_to, count);
 }
 
 /* The product in a tile that may hold pairs outside the region, in which weights are 0: that hides everything there but
    infinity and NaN. So the tile is searched for these, and where there are any, the sums are made without them, by the
    same steps, before they are added where they are seen. */
-static void emit_over_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments)
+static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
+                             int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[lane->of], *sums = &x->l->array[to->of];
@@ -154,8 +102,8 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 }
 
 /* The same where the values have the lanes, and pairs are rows of weights. */
-static void emit_across_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments,
-                               bool fetched)
+static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
+                               int arguments, bool fetched)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of];
@@ -170,7 +118,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, emit_corner(x, s, lane), value_row, steps,
         columns);
     x->indent += 4;
-    struct argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
+    struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
     memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
     emit_call(x, "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
@@ -214,7 +162,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     struct arena *arena = x->m->arena;
     const char *size = "int64_t ";
-    const struct argument argument[] = {
+    const struct product_argument argument[] = {
         {"rows", size, emit_range(x, s->axes[0])},
         {"columns", size, emit_range(x, s->axes[1])},
         {"steps", size, emit_range(x, s->axis)},
@@ -225,7 +173,45 @@ static void emit_along(struct emitter *x, const struct stmt *s)
         {"c", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
+    if (x->m->axis[s->axis].extent > x->along_terms) x->along_terms = x->m->axis[s->axis].extent;
     emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
+}
+
+/* Whether the rows of a product are those of an array of the caller's, as they come along a sequence. */
+static bool rows_of_caller(struct emitter *x, const struct stmt *s)
+{
+    const struct array *a = &x->l->array[s->operand[0].of];
+    return a->kind == ARRAY_INPUT && !a->sums && emit_tiled(x, s->axes[0]) &&
+           x->m->axis[s->axis].source == SIZE_CONSTANT && !x->cut[s->axis] &&
+           strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
+}
+
+/* The product after this one that sums over its rows what is the caller's too, and is fetched with them; NULL: none. */
+static const struct stmt *next_over_rows(const struct emitter *x, const struct stmt *s)
+{
+    for (const struct stmt *t = s->next; t; t = t->next) {
+        if (t->op != LOOPS_DOT || t->axis != s->axes[0] || t->operand[0].of == s->operand[0].of) continue;
+        const struct axis *axis = &x->m->axis[t->axes[0]];
+        if (x->l->array[t->operand[0].of].kind == ARRAY_INPUT && !x->l->array[t->operand[0].of].sums &&
+            axis->source == SIZE_CONSTANT)
+            return t;
+    }
+    return NULL;
+}
+
+/* The product of rows that are the caller's. */
+static void emit_ahead(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
+{
+    const char *size = "int64_t ";
+    struct product_argument all[MAX_ARGUMENTS];
+    const struct stmt *next = next_over_rows(x, s);
+    const struct ref *r = next ? &next->operand[0] : NULL;
+    memcpy(all, argument, (size_t)arguments * sizeof *argument);
+    all[arguments++] = (struct product_argument){"next", argument[6].type, r ? emit_corner(x, next, r) : "NULL"};
+    all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, next->axis) : "0"};
+    all[arguments++] = (struct product_argument){
+        "width", size, r ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[next->axes[0]].extent) : "0"};
+    emit_call(x, "dot_ahead", all, arguments);
 }
 
 void emit_dot(struct emitter *x, const struct stmt *s)
@@ -241,6 +227,10 @@ void emit_dot(struct emitter *x, const struct stmt *s)
               : add  ? "+="
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
+    if (x->l->array[lane->of].matrix) {
+        emit_matrix_dot(x, s);
+        return;
+    }
     if (x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis) {
         emit_along(x, s);
         return;
@@ -249,7 +239,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
-    const struct argument argument[] = {
+    const struct product_argument argument[] = {
         {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
         {"lanes", size, arena_printf(arena, "%lld", (long long)lanes_of(x, to))},
         {"rows", size, emit_range(x, s->axes[0])},
@@ -281,6 +271,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
     if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
         emit_across_region(x, s, argument, arguments, fetched);
+    else if (!s->where && !paired && !fetched && rows_of_caller(x, s))
+        emit_ahead(x, s, argument, arguments);
     else if (!s->where)
         emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
     else

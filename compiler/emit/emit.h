@@ -17,9 +17,10 @@ struct version {
     const struct target *target;
     const struct compilation *c; /* NULL: this part of the gradients has nothing to do */
     int64_t from;
-    int cooperative;               /* which heads all threads work on together */
-    int part;                      /* of the gradients: its number */
-    const struct compilation *few; /* runs instead where queries are few and have `few_rows` rows or fewer; or NULL */
+    int cooperative;                /* which heads all threads work on together */
+    int part;                       /* of the gradients: its number */
+    const struct compilation *fold; /* of what `c` extends: takes in another state; or NULL */
+    const struct compilation *few;  /* runs instead where queries are few and have `few_rows` rows or fewer; or NULL */
     int64_t few_rows;
 };
 
@@ -34,9 +35,10 @@ struct emission {
     int backwards, parts;           /* parts run one after the other */
     const struct version *extend;   /* from a state that takes in chunks, by target; none: keys and values are kept */
     int extends;
-    int64_t read_back;    /* keys before a query, or its chunk, that have to be kept; negative: all */
-    uint64_t fingerprint; /* of states */
-    int saved, row_sums;  /* arrays that forward leaves to them; that one of them leaves to the others */
+    bool folds, moves, any_order; /* it takes in another one, whatever the positions, or the order, of their keys */
+    int64_t read_back;            /* keys before a query, or its chunk, that have to be kept; negative: all */
+    uint64_t fingerprint;         /* of states */
+    int saved, row_sums;          /* arrays that forward leaves to them; that one of them leaves to the others */
     bool standalone;
 };
 
@@ -44,8 +46,9 @@ struct emission {
    attnc. */
 void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct emission *e, const char *command, struct text *out);
-/* The tokens of a sequence that a state has room for, where it takes in `chunk` of them at a time (0: none). */
-int64_t emit_state_rows(int64_t read_back, int64_t chunk);
+/* The tokens of a sequence that a state has room for, where it takes in `chunk` of them at a time (0: none), and
+   perhaps another state with those of its own. */
+int64_t emit_state_rows(int64_t read_back, int64_t chunk, bool folds);
 /* Whether the tasks run over an axis of that source. */
 bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* The C name of an axis' extent: "n_q", or a number. */

@@ -518,10 +518,10 @@ static void set_params(struct template_names *t, const struct compilation *c)
 
 /* ---- all together ---- */
 
-int64_t emit_state_rows(int64_t read_back, int64_t chunk)
+int64_t emit_state_rows(int64_t read_back, int64_t chunk, bool folds)
 {
     enum { FEW = 256 };
-    return read_back + (chunk ? chunk : read_back > FEW ? read_back : FEW);
+    return read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
 static void set_state(struct template_names *t, const struct emitted_file *e)
@@ -532,9 +532,12 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     if (!decodes) return;
+    template_set_number(t, "FOLDS", p->folds);
+    template_set_number(t, "MOVES", p->moves);
+    template_set_number(t, "ANY_ORDER", p->any_order);
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
     template_set_number(t, "READ_BACK", p->read_back);
-    template_set_number(t, "ROWS_KEPT", emit_state_rows(p->read_back, carried ? p->extend[0].c->chunk : 0));
+    template_set_number(t, "ROWS_KEPT", emit_state_rows(p->read_back, carried ? p->extend[0].c->chunk : 0, p->folds));
     template_set_number(t, "UNCOPIED", carried && p->read_back == 0);
     bool several = emit_by_length(e->version, e->versions), linear = false;
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
@@ -553,6 +556,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "SPEC_", arena_printf(t.arena, "%s_", c->spec->name));
     template_set_number(&t, "HEAD_DIM", c->spec->head_dim);
     template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
+    template_set_number(&t, "SOMETIMES_SLOWER", emit_any_slower(e->c, e->compilations));
     template_set_number(&t, "PHASES", emit_any_in_phases(e->c, e->compilations));
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);

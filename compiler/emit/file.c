@@ -170,7 +170,9 @@ static void one_block(const struct compilation *const *c, int count, const char 
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
         if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;
+        if (x.along_terms > shared.along_terms) shared.along_terms = x.along_terms;
         if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;
+        if (x.unit_depth > shared.unit_depth) shared.unit_depth = x.unit_depth;
     }
     text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
              strcmp(shared.suffix, t->suffix) != 0
@@ -194,7 +196,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
 /* The compilations of one target, block by block. */
 static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
-    const struct compilation *block[MAX_COMPILATIONS + MAX_BACKWARDS + MAX_VERSIONS];
+    const struct compilation *block[MAX_COMPILATIONS + MAX_BACKWARDS + 3 * MAX_VERSIONS];
     for (int k = 0; k < count; k++) {
         int members = 0;
         bool before = false;
@@ -209,7 +211,7 @@ static void one_target(const struct compilation *const *c, int count, const char
 
 void emit_source(const struct emission *p, const struct target *only, const char *command, struct text *file)
 {
-    const struct compilation *c[MAX_COMPILATIONS + MAX_BACKWARDS + MAX_VERSIONS];
+    const struct compilation *c[MAX_COMPILATIONS + MAX_BACKWARDS + 3 * MAX_VERSIONS];
     struct version version[MAX_COMPILATIONS];
     int compilations = 0, versions = 0;
     for (int k = 0; k < p->compilations; k++) {
@@ -223,7 +225,11 @@ void emit_source(const struct emission *p, const struct target *only, const char
             if (!there) c[compilations++] = p->backward[b].c;
         }
         for (int x = 0; x < p->extends; x++)
-            if (p->extend[x].target == t) c[compilations++] = p->extend[x].c;
+            if (p->extend[x].target == t) {
+                if (p->extend[x].c->for_few) c[compilations++] = p->extend[x].c->for_few; /* which the next one calls */
+                c[compilations++] = p->extend[x].c;
+                if (p->extend[x].fold) c[compilations++] = p->extend[x].fold;
+            }
     }
     for (int k = 0; k < p->versions; k++)
         if (!only || p->version[k].target == only) version[versions++] = p->version[k];
@@ -232,6 +238,11 @@ void emit_source(const struct emission *p, const struct target *only, const char
     heading(e, file);
     includes(e, file);
     emit_preamble(e, out);
+    for (int k = 0; k < compilations; k++)
+        if (loops_on_matrix_units(c[k]->loops)) {
+            emit_tile_registers(out);
+            break;
+        }
     bool certain = false;
     for (int k = 0; k < compilations; k++) certain |= emit_certain_target(c[k]->target);
     tables(c[0], certain, out);

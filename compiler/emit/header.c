@@ -45,8 +45,9 @@ static void decoding(const struct emission *p, struct text *out)
                         : p->extends     ? "sums over the keys so far, and the last keys and values"
                                          : "the last keys and values";
     if (p->read_back >= 0)
-        holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
-                             (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0));
+        holds = arena_printf(
+            arena, "%s, of %lld tokens at most", holds,
+            (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0, p->folds));
     text_add(out,
              "\n/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch "
              "sequences:\n   %s. It may be moved and saved as its bytes are. problem->state_bytes, if not 0, is how "
@@ -57,9 +58,12 @@ static void decoding(const struct emission *p, struct text *out)
              "/* Bytes of a state; 0: the sizes overflow, or are none. */\nsize_t %s_state(const struct attn_problem "
              "*problem);\n",
              name);
-    text_add(out,
-             "/* Every sequence is empty. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
-             name);
+    text_add(
+        out, "/* Every sequence is empty%s. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
+        p->folds ? ", and its first token will be at position problem->start, a multiple of the tokens that sums take "
+                   "in at a time; else ATTN_ELENGTH"
+                 : "",
+        name);
     text_add(out,
              "/* Bytes of workspace for %s_extend, as %s_workspace says. */\nsize_t %s_extend_workspace(const struct "
              "attn_problem *problem);\n",
@@ -95,6 +99,20 @@ static void decoding(const struct emission *p, struct text *out)
              "%s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
              "int64_t from_sequence);\n",
              name);
+    const char *folds = "Returns ATTN_EFOLD: this kernel's states cannot be joined";
+    if (p->folds)
+        folds = arena_printf(
+            arena,
+            "Each sequence of `left` becomes its tokens followed by those of the same sequence of `right`, which "
+            "begins at "
+            "position 0%s or, by problem->start of its %s_state_init, where that of `left` ends%s; else ATTN_ELENGTH. "
+            "With "
+            "%lld tokens or more that are not summed yet, ATTN_ECAPACITY. After an error nothing has changed",
+            p->moves ? "" : " (while it has not summed any)", name,
+            p->any_order ? "" : ", and that of `left` has no tokens that are not summed if `right` has summed any",
+            (long long)emit_state_rows(0, p->extend[0].c->chunk, true));
+    text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",
+             folds, name);
 }
 
 void emit_header(const struct emission *p, const char *command, struct text *out)

@@ -37,11 +37,14 @@ struct emitter {
     int unroll;                         /* vectors of a map at a time */
     struct product_function **products; /* a list that the compilations for a target share */
     bool compensated;                   /* some sums keep what rounding leaves over */
+    int64_t unit_depth;                 /* elements that products on matrix units sum over, at most, of stored rows */
     int64_t region_keys, region_pairs;  /* that products over a region sum over, at most; the latter in pairs of bf16 */
+    int64_t along_terms;                /* of inner products with what is stored along them, at most */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
     int64_t stride[MAX_AXES]; /* between neighbours in the current range of an axis; 0: 1 */
+    bool block[MAX_AXES];     /* axes whose range is a block's: FORs inside take tiles of it */
     bool cut[MAX_AXES];       /* constant axes of which an iteration has a part: from f0 to f1 */
     bool phases;              /* a thread's memory is in *part; else `work` */
     bool in_window;           /* the range of the chunks is the window's, not one chunk */
@@ -89,6 +92,17 @@ void emit_statements(struct emitter *x, const struct stmt *s);
 /* A DOT statement; the functions that those before it call. (dot.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
 void emit_products(const struct emitter *x, struct text *out);
+/* One parameter of a product: a constant stands in the function, whatever else is the caller's to say. And the call of
+   the function for such arguments. */
+struct product_argument {
+    const char *name, *type, *value;
+};
+void emit_product_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments);
+/* A DOT statement on matrix units, a COPY into one of its operands, and what the whole file needs of tile registers.
+   (matrix.c) */
+void emit_matrix_dot(struct emitter *x, const struct stmt *s);
+void emit_matrix_copy(struct emitter *x, const struct stmt *s);
+void emit_tile_registers(struct text *out);
 /* Elements of an axis' current range, the name of a reference's array, and the address of an operand at the beginning
    of the ranges of the nest's axes, as C. */
 const char *emit_range(struct emitter *x, int axis);
@@ -103,6 +117,8 @@ const char *emit_end(const struct emitter *x, int axis);
    ranges: returns how many. The condition of an IF with ranges; what a loop needs that is drawn at random, and its
    name. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
+/* The name of all the tiles that are held of an array. (address.c) */
+const char *emit_held(const struct emitter *x, const struct array *a);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
@@ -158,6 +174,7 @@ bool emit_by_length(const struct version *v, int versions);
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
 bool emit_any_in_order(const struct compilation *const *c, int compilations);
+bool emit_any_slower(const struct compilation *const *c, int compilations); /* on some processors that support it */
 /* How many compilations from the first on are for its target. */
 int emit_same_target(const struct compilation *const *c, int compilations);
 /* Compiled and run on every machine. */

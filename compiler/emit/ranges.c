@@ -166,8 +166,29 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
+/* The tiles of a block, which goes by the same names outside: of what is held the one of each. */
+static int block_loop(struct emitter *x, const struct stmt *s)
+{
+    const char *a = x->m->axis[s->axis].name;
+    bool held = false;
+    for (int k = 0; k < x->l->arrays; k++) held |= x->l->array[k].held && stmt_touches(s, k);
+    emit_line(x, "for (int64_t %s_next = %s0, %s%s_end = %s1; %s_next < %s_end; %s_next += %lld) {", a, a,
+              held ? arena_printf(x->m->arena, "%s_block = %s0, ", a, a) : "", a, a, a, a, a, (long long)s->step);
+    x->indent += 4;
+    emit_line(x, "const int64_t %s0 = %s_next, %s1 = min(%s0 + %lld, %s_end);", a, a, a, a, (long long)s->step, a);
+    for (int k = 0; k < x->l->arrays; k++) {
+        const struct array *array = &x->l->array[k];
+        if (!array->held || !stmt_touches(s, k)) continue;
+        emit_line(x, "%s *const %s = %s + (%s0 - %s_block) / %lld * %lld;", emit_stored(array->dtype),
+                  emit_name(x->m->arena, array->name), emit_held(x, array), a, a, (long long)s->step,
+                  (long long)(array_elements(array) / array->held));
+    }
+    return 1;
+}
+
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
+    if (x->block[s->axis]) return block_loop(x, s);
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a),
                *from = emit_integer(x, s->from), *end = emit_integer(x, s->to);

@@ -586,7 +586,9 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){
             scalar_format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, scalar_as_vector(n, arg[1])), kind, true,
             false};
-    return (struct term){scalar_format(n, "%s_%s(%s)", expr_name(e->op), x->suffix, a), kind, true, false};
+    return (struct term){scalar_format(n, "%s%s_%s(%s)", expr_name(e->op),
+                                       e->op == EXPR_EXP2 && n->s->coarse ? "_coarse" : "", x->suffix, a),
+                         kind, true, false};
 }
 
 struct term scalar_term(struct nest *n, const struct expr *e, enum level user)

@@ -71,6 +71,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 opened = emit_tile_loops(x, s);
                 x->stride[s->axis] = stmt_stride(s);
             }
+            const bool in_block = x->block[s->axis];
+            x->block[s->axis] = s->block;
             emit_drawn_lists(x, s, true);
             emit_ids(x, s, true);
             if (s->when)
@@ -82,6 +84,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             if (x->drawns > drawns) x->workspace_used = workspace_used;
             x->drawns = drawns;
             x->in_window = in_window;
+            x->block[s->axis] = in_block;
             x->stride[s->axis] = 1;
             for (; opened > 0; opened--) close_block(x);
             if (block) {

@@ -92,9 +92,9 @@ static const char *base(struct emitter *x, const struct array *a)
 }
 
 /* What a caller keeps of the head that is a task. */
-static const char *kept_of_task(const struct emitter *x)
+static const char *kept_of_task(const struct emitter *x, const char *state)
 {
-    return arena_printf(x->m->arena, "call->kept + task * %lld", (long long)x->l->kept);
+    return arena_printf(x->m->arena, "call->%s + task * %lld", state, (long long)x->l->kept);
 }
 
 /* Where every array that the body has a word of is: tiles in the workspace, the others at the element of this task's b,
@@ -103,12 +103,13 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
 {
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
-        const char *c = emit_name(x->m->arena, array->name);
+        const char *c = array->held ? emit_held(x, array) : emit_name(x->m->arena, array->name);
         if (array->kind == ARRAY_TABLE || !has_word(body, c)) continue;
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
             const char *place = array_has_slots(x->l, array) ? "part->slots"
-                                : array->kept                ? kept_of_task(x)
+                                : array->folded              ? kept_of_task(x, "folded")
+                                : array->kept                ? kept_of_task(x, "kept")
                                 : array->shared              ? "part->shared"
                                 : x->phases                  ? "part->work"
                                                              : "work";
@@ -122,6 +123,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                 if (k + 1 == array->rank && array->gap)
                     text_add(out, " of %lld", (long long)(array->extent[k] + array->gap));
             }
+            if (array->held) text_add(out, ", %lld times", (long long)array->held);
             text_add(out, "] */\n");
             continue;
         }
@@ -249,7 +251,8 @@ const char *emit_form(const struct compilation *c)
     const char *name = c->linear ? "linear_" : "";
     if (c->few) return "few";
     if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
-    if (c->program == PROGRAM_EXTEND) return "extend";
+    if (c->program == PROGRAM_EXTEND) return c->short_tile ? "extend_few" : "extend";
+    if (c->program == PROGRAM_FOLD) return "join";
     if (c->program == PROGRAM_ROW_SUMS) return c->linear ? "linear_row_sums" : "row_sums";
     if (c->program != PROGRAM_GRADIENTS && c->program != PROGRAM_TOTALS && c->program != PROGRAM_FROM_SUMS)
         return c->linear ? "linear" : "rows";
@@ -296,14 +299,16 @@ static void function(struct emitter *x, const struct chain *heads, const struct 
     decode(x, heads, "task", users.data, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
     text_add(out, "%s%s void %s\n{\n", target_of(x), iterations ? "APART" : "static", head);
-    static const char *const parameter[] = {"call", "task", "part"};
+    static const char *const parameter[] = {"call", "task", "part", "work"};
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");
     for (size_t k = 0; k < sizeof parameter / sizeof *parameter; k++)
         if (has_word(head, parameter[k]) && !has_word(users.data, parameter[k]))
             text_add(out, "    (void)%s;\n", parameter[k]);
     text_add(out, "%s", sized.data ? sized.data : "");
-    text_add(out, "%s%s%s}\n", axes.data ? axes.data : "", pointers.data ? pointers.data : "", body);
+    const bool tiles = loops_on_matrix_units(x->l);
+    text_add(out, "%s%s%s%s%s}\n", axes.data ? axes.data : "", pointers.data ? pointers.data : "",
+             tiles ? "    configure_tiles();\n" : "", body, tiles ? "    release_tiles();\n" : "");
     text_free(&pointers);
     text_free(&axes);
     text_free(&users);
@@ -397,19 +402,42 @@ static bool sums_queries(const struct emitter *x, const struct stmt *s)
 static void meet_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
     const long long length = (long long)x->c->chunk;
+    struct arena *const arena = x->m->arena;
+    const struct compilation *const few = x->c->for_few;
+    const char *const all = emit_function(x->c, arena_printf(arena, "%s_%s", emit_form(x->c), lanes)),
+                      *meeting = arena_printf(
+                          arena, "        if (part->number == 0) %s(call, task, part, part->chunk0);\n", all);
+    if (few)
+        meeting = arena_printf(arena,
+                               "        if (part->number == 0 && call->p.n_q <= %d)\n"
+                               "            %s(call, task, part, part->chunk0);\n"
+                               "        else if (part->number == 0)\n"
+                               "            %s(call, task, part, part->chunk0);\n",
+                               FEW_TOKENS, emit_function(few, arena_printf(arena, "%s_%s", emit_form(few), lanes)),
+                               all);
     text_add(
         lead,
         "    if (call->p.n_k - call->summed < %lld) { /* the chunk does not get full: queries meet what is kept */\n"
         "        unsigned char *const slots = part->slots;\n"
         "        part->slots = %s;\n"
         "        part->chunk0 = call->summed / %lld;\n"
-        "        if (part->number == 0) %s(call, task, part, part->chunk0);\n"
+        "%s"
         "        meet(part);\n"
         "        part->slots = slots;\n"
         "        return;\n"
         "    }\n",
-        length, kept_of_task(x), length,
-        emit_function(x->c, arena_printf(x->m->arena, "%s_%s", emit_form(x->c), lanes)));
+        length, kept_of_task(x, "kept"), length, meeting);
+}
+
+/* Of the program for calls of few tokens, how they meet what is kept. */
+static void phase_of_few(struct emitter *x, const struct chain *heads, const struct stmt *window, const char *lanes,
+                         struct text *out)
+{
+    const struct stmt *queries = window->body;
+    while (queries->next) queries = queries->next;
+    struct text *unused = new_text(x);
+    phase(x, heads, queries, NULL, lanes, "The same for a few queries, whose tile is short.", 4, unused, out);
+    text_free(unused);
 }
 
 static void phases(struct emitter *x, struct text *out)
@@ -419,6 +447,10 @@ static void phases(struct emitter *x, struct text *out)
     bool windows = false;
     const bool after = sums_queries(x, window_in(heads.body)->body->body);
     const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
+    if (x->c->short_tile) {
+        phase_of_few(x, &heads, window_in(heads.body), lanes, out);
+        return;
+    }
     int begins = 0, folds = 0, leaving = 0;
     for (const struct stmt *s = heads.body; s; s = s->next) {
         const char *number;
@@ -427,7 +459,7 @@ static void phases(struct emitter *x, struct text *out)
             int *const count = leaves ? &leaving : &begins;
             number = ++*count > 1 ? arena_printf(x->m->arena, "_%d", *count) : "";
             const bool begins_kept = !windows && x->l->kept; /* only where there are no keys yet */
-            if (begins_kept) text_add(lead, "    if (call->p.n_k == call->p.n_q) {\n");
+            if (begins_kept) text_add(lead, "    if (call->p.n_k - call->p.n_q == call->start) {\n");
             phase(x, &heads, s, s->next,
                   leaves    ? arena_printf(x->m->arena, "leave%s", number)
                   : windows ? lanes
@@ -443,7 +475,7 @@ static void phases(struct emitter *x, struct text *out)
         const char *chunk = x->m->axis[s->axis].name, *chunks_there = emit_size(x->m, s->axis);
         const char *const begin = x->l->kept ? arena_printf(x->m->arena, "call->summed / %lld",
                                                             (long long)x->m->axis[s->axis].extent)
-                                             : "0";
+                                             : emit_integer_text(x, s->from, false);
         if (x->c->slot_is_kept) meet_kept(x, lanes, lead);
         text_add(lead, "    for (part->%s0 = %s; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, begin, chunk,
                  chunks_there, chunk);
@@ -534,6 +566,7 @@ void emit_tasks(struct emitter *x, struct text *out)
     for (int k = 0; k < heads.loops; k++) {
         x->task_axis[heads.loop[k]->axis] = heads.loop[k]->step == 1;
         x->stride[heads.loop[k]->axis] = stmt_stride(heads.loop[k]);
+        x->block[heads.loop[k]->axis] = heads.loop[k]->block;
     }
     x->phases = emit_in_phases(x->l);
     if (x->phases) {
@@ -546,6 +579,7 @@ void emit_tasks(struct emitter *x, struct text *out)
     emit_statements(x, heads.body);
     text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n",
              x->c->program == PROGRAM_TOTALS ? "what the units of rows left, added up"
+             : x->c->program == PROGRAM_FOLD ? "what is summed of one head takes in that of another state"
              : emit_units_of(x->l)           ? "one unit of the rows of all batches and heads"
              : emit_tasks_of_keys(x->l)      ? "one tile of keys of one head"
                                              : "one tile of queries of one head");

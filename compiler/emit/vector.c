@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-extern const char kernel_vector[], kernel_product[]; /* emit/c/vector.c, emit/c/product.c */
+extern const char kernel_vector[], kernel_product[],
+    kernel_matrix[]; /* emit/c/vector.c, emit/c/product.c, emit/c/matrix.c */
 
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED };
 
@@ -62,11 +63,13 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "BYTES", target->vector_bytes);
     template_set_number(x, "WIDE", 8 * e->lanes);
     template_set_number(x, "F64", f64);
+    template_set_number(x, "NARROW", dtype_bytes(e->m->dtype) == 2);
     template_set_number(x, "F16", e->m->dtype == DTYPE_F16);
     template_set(x, "STORED", emit_stored(e->m->dtype));
     template_set(x, "LOAD_STORED",
                  arena_printf(x->arena, "%s_%s", dtype_bytes(e->m->dtype) == 2 ? "widened" : "load", e->suffix));
     template_set_number(x, "DQ", dq);
+    template_set_number(x, "F16C", strstr(target->attribute, "f16c") != NULL);
     template_set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
     template_set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
     set_constants(x, f64, dq);
@@ -86,6 +89,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
                  e->compensated ? arena_printf(x->arena, ", %s *compensation", e->real) : "");
     template_set(x, "COMPENSATION_ARGUMENT", e->compensated ? ", compensation" : "");
     template_set(x, "COMPENSATION_OF_ROW", e->compensated ? ", left ? left + r * c_row : NULL" : "");
+    template_set(x, "COMPENSATION_OF_LAST", e->compensated ? ", left ? left + whole * c_row : NULL" : "");
     template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
 }
 
@@ -103,14 +107,16 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set(x, "WORD_CARRY", paired ? "0x0080" : f64 ? "UINT64_C(0x0010000000000000)" : "0x00800000");
     template_set_number(x, "WORDS", paired ? 2 * e->lanes : e->lanes);
     template_set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
+    template_set_number(x, "MAX_TERMS", e->along_terms);
+    template_set_number(x, "UNIT_DEPTH", e->unit_depth ? e->unit_depth : 32);
     template_set_number(x, "TOGETHER", paired ? 2 : 1);
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
-    static const char *const names[] = {"bits",    "bit",       "finite",     "add_seen",   "add_seen_lanes",
-                                        "block",   "parts",     "dot",        "dot_finite", "dot_finite_lanes",
-                                        "columns", "dot_along", "dot_fetched"};
+    static const char *const names[] = {"bits",    "bit",       "finite",      "add_seen",   "add_seen_lanes",
+                                        "block",   "parts",     "dot",         "dot_finite", "dot_finite_lanes",
+                                        "columns", "dot_along", "dot_fetched", "dot_ahead"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
@@ -136,6 +142,8 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
         set_all(&x, e);
         if (!paired) pieces_add(all, template_fill(&x, kernel_vector), false);
         pieces_add(all, template_fill(&x, kernel_product), false);
+        if (paired && target_has(e->c->target, TARGET_MATRIX_UNITS))
+            pieces_add(all, template_fill(&x, kernel_matrix), false);
     }
     pieces_want(all, code);
     pieces_print(all, out);

@@ -141,7 +141,7 @@ void pass_allocate(struct compilation *c)
     }
     extend_live_range(x, l->body, 0);
     for (int a = 0; a < l->arrays; a++) {
-        if (!has_place(l, a)) continue;
+        if (!has_place(l, a) || x->first[a] < 0) continue;
         const struct stmt *only = x->leaf[x->first[a]];
         if (x->first[a] == x->last[a] && only->op == LOOPS_MAP && sets_first(l, only, a)) continue;
         l->array[a].offset = lowest(x, bytes, a);

@@ -18,6 +18,12 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear && !c->few;
 }
 
+bool multiplies_tiles(const struct compilation *c)
+{
+    return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) &&
+           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING);
+}
+
 /* An input of bf16 whose neighbours in memory are neighbours along the axis. */
 static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 {
@@ -98,21 +104,33 @@ static void take_factor(struct loops *l, struct stmt *dot)
     dot->next = map->next;
 }
 
-/* A sum over the last axis of two inputs: the copy has the lanes last, as ever, but each with a pair of elements. */
-static bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth)
+/* A sum over the last axis of two inputs: the copy has the lanes last, as ever, but each with a pair of elements.
+   Matrix units read rows as they are stored, unless these have to be padded. */
+static bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool matrix)
 {
     const struct axis *over = &l->module->axis[dot->axis];
     int64_t lanes = step_of(loops, depth, dot->axes[1]);
     if (!stored_along(l, &dot->operand[0], dot->axis) || !stored_along(l, &dot->operand[1], dot->axis)) return false;
-    if (over->source != SIZE_CONSTANT || over->extent % 2 || !lanes) return false;
-    int tile = packed_tile(l, loops, depth, dot->operand[1].of, dot->axes[1], lanes, true);
+    if (over->source != SIZE_CONSTANT || (over->extent % 2 && !matrix) || !lanes) return false;
+    int tile = packed_tile(l, loops, depth, dot->operand[1].of, dot->axes[1], lanes,
+                           matrix ? PACK_MATRIX_PAIRS : PACK_PAIRS);
     dot->operand[1] = ref_of_copy(l, &dot->operand[1], tile);
-    take_factor(l, dot);
+    if (!matrix) {
+        take_factor(l, dot);
+        return true;
+    }
+    if (over->extent % 32) {
+        tile = packed_tile(l, loops, depth, dot->operand[0].of, -1, 0, PACK_MATRIX_ROWS);
+        dot->operand[0] = ref_of_copy(l, &dot->operand[0], tile);
+    }
+    pad_matrix_result(&l->array[dot->assign[0].to.of]);
+    defer_factor(l, dot);
     return true;
 }
 
 /* A sum over the tile's keys of values times weights: a copy of each, the latter before the product, at *at. */
-static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth)
+static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
+                         bool matrix)
 {
     struct stmt *dot = *at;
     const struct ref row = dot->operand[0], weights = dot->operand[1];
@@ -125,6 +143,8 @@ static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, s
     pairs.name = loops_unused_name(l, "weight_pairs");
     pairs.dtype = DTYPE_BF16;
     pairs.paired = true;
+    pairs.matrix = matrix;
+    if (matrix) pad_matrix_operand(&pairs);
     int made = loops_array(l, pairs);
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     copy->rank = 2;
@@ -134,21 +154,41 @@ static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, s
     for (int k = 0; k < 2; k++) copy->axes[k] = pairs.axes[k];
     copy->next = dot;
     *at = copy;
-    int values = packed_tile(l, loops, depth, row.of, -1, 0, true);
+    int values = matrix ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
+                                      PACK_MATRIX_ROWS)
+                        : packed_tile(l, loops, depth, row.of, -1, 0, PACK_PAIRS);
     dot->operand[0] = ref_of_copy(l, &row, values);
     dot->operand[1] = loops_ref(l, made);
+    if (matrix) {
+        struct stmt *made_by = NULL;
+        for (struct stmt *s = body; s != copy; s = s->next)
+            if (stmt_writes(s, weights.of)) made_by = s;
+        made_by->coarse = made_by->op == LOOPS_MAP && made_by->assigns == 1;
+        pad_matrix_result(&l->array[dot->assign[0].to.of]);
+        dot->assign[0].compensation = 0; /* matrix units add to what they have loaded */
+    }
     return true;
 }
 
-static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth)
+/* Neighbours in a sequence are neighbours in the ranges of all loops. */
+static bool dense(struct stmt *const *loops, int depth)
+{
+    for (int f = 0; f < depth; f++)
+        if (loops[f]->period) return false;
+    return true;
+}
+
+static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth, bool matrix)
 {
     for (struct stmt **at = body; *at; at = &(*at)->next) {
         struct stmt *s = *at;
         if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
             loops[depth] = s;
-            walk(l, &s->body, loops, depth + 1);
+            walk(l, &s->body, loops, depth + 1, matrix);
         }
-        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth) && pair_weights(l, *body, at, loops, depth))
+        const bool on_units = matrix && dense(loops, depth);
+        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, on_units) &&
+            pair_weights(l, *body, at, loops, depth, on_units))
             at = &(*at)->next;
     }
 }
@@ -157,6 +197,7 @@ void pass_bf16_pairs(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
     if (!multiplies_bf16(c)) return;
-    walk(c->loops, &c->loops->body, loops, 0);
+    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c));
     if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
+    if (loops_on_matrix_units(c->loops)) c->features_used |= 1U << TARGET_MATRIX_UNITS;
 }

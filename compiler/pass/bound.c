@@ -92,7 +92,31 @@ static void walk(struct loops *l, struct stmt *s)
     }
 }
 
+static struct stmt *loop_over(struct stmt *s, int axis, bool window)
+{
+    struct stmt *found = NULL;
+    for (; s && !found; s = s->next)
+        found = s->op == LOOPS_FOR && (window ? s->window : s->axis == axis) ? s : loop_over(s->body, axis, window);
+    return found;
+}
+
+/* Chunks of keys that end before the first one that some query of the call sees are left out. */
+static void skip_chunks(struct loops *l, int stream)
+{
+    struct module *const m = l->module;
+    struct stmt *const window = loop_over(l->body, 0, true), *const keys = window
+                                                                               ? loop_over(window->body, stream, false)
+                                                                               : NULL;
+    if (!keys || keys->ranges || keys->from->op != EXPR_MAX) return;
+    const struct expr *const first = keys->from->arg[1];
+    if (expr_has(first, EXPR_LO) || expr_has(first, EXPR_HI) || expr_has(first, EXPR_INDEX)) return;
+    window->from = expr_make(m, EXPR_DIV, expr_make(m, EXPR_MAX, first, expr_int(m, 0), NULL),
+                             expr_int(m, m->axis[window->axis].extent), NULL);
+}
+
 void pass_bound(struct compilation *c)
 {
+    struct roles roles;
     walk(c->loops, c->loops->body);
+    if (c->few && !roles_of(c->graph, 0, &roles)) skip_chunks(c->loops, roles.stream);
 }

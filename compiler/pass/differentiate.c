@@ -95,7 +95,7 @@ static void take_group(struct compilation *c)
 
 void pass_differentiate(struct compilation *c)
 {
-    if (c->program == PROGRAM_FORWARD || c->program == PROGRAM_EXTEND) return;
+    if (c->program == PROGRAM_FORWARD || c->program == PROGRAM_EXTEND || c->program == PROGRAM_FOLD) return;
     struct graph *g = c->graph;
     struct reversal reversal = {.c = c,
                                 .g = g,

@@ -6,6 +6,8 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
+#include <string.h>
+
 /* Takes what would change a kept tile out of statements that a chunk which is not full goes through. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
@@ -117,9 +119,92 @@ static bool has_loop(const struct stmt *s, int axis)
     return has;
 }
 
+/* ---- one state takes in another ---- */
+
+/* What is summed of the other state stands where that of a chunk would. */
+static void use_folded(struct loops *l, struct ref *r)
+{
+    if (!array_has_slots(l, &l->array[r->of])) return;
+    r->rank--;
+    memmove(r->sub, r->sub + 1, (size_t)r->rank * sizeof *r->sub);
+}
+
+static void without_slots(struct loops *l, struct stmt *s)
+{
+    for (; s; s = s->next) {
+        int left = 0;
+        for (int k = 0; k < s->assigns; k++)
+            if (!array_has_slots(l, &l->array[s->assign[k].to.of])) s->assign[left++] = s->assign[k];
+        s->assigns = left;
+        for (int k = 0; k < s->operands; k++) use_folded(l, &s->operand[k]);
+    }
+}
+
+/* Whether a statement takes its n-th operand in. */
+static bool takes(struct module *m, const struct stmt *s, int n)
+{
+    bool any = false;
+    for (int k = 0; k < s->assigns; k++) any |= expr_uses(s->assign[k].expr, expr_leaf(m, EXPR_OPERAND, n));
+    return any;
+}
+
+static bool is_read(struct module *m, const struct stmt *s, int array)
+{
+    bool read = false;
+    for (; s; s = s->next)
+        for (int n = 0; n < s->operands; n++) read |= s->operand[n].of == array && takes(m, s, n);
+    return read;
+}
+
+/* Tiles that nobody reads any more are not made, and not named. */
+static void without_unread(const struct loops *l, struct stmt *first)
+{
+    for (struct stmt *s = first; s; s = s->next) {
+        int left = 0;
+        for (int k = 0; k < s->assigns; k++) {
+            const int to = s->assign[k].to.of;
+            if (l->array[to].kept || is_read(l->module, first, to)) s->assign[left++] = s->assign[k];
+        }
+        s->assigns = left;
+        for (int n = 1; n < s->operands; n++)
+            if (!takes(l->module, s, n)) s->operand[n] = s->operand[0];
+    }
+}
+
+/* The loop whose body, a list, has the window. */
+static struct stmt *head_around(struct stmt *s, const struct stmt *window)
+{
+    struct stmt *found = NULL;
+    for (; s && !found; s = s->next) {
+        for (const struct stmt *t = s->body; t && !found; t = t->next) found = t == window ? s : NULL;
+        if (!found) found = head_around(s->body, window);
+    }
+    return found;
+}
+
+/* Of the program for a head nothing is left but the folds, over whole states, of the other state in place of a slot. */
+static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
+{
+    struct stmt *first = NULL, **at = &first;
+    for (; folds != queries; folds = folds->next)
+        for (*at = folds->body->body; *at;) at = &(*at)->next;
+    without_slots(l, first);
+    without_unread(l, first);
+    for (int a = 0; a < l->arrays; a++) {
+        struct array *const array = &l->array[a];
+        if (!array_has_slots(l, array)) continue;
+        array->rank--;
+        memmove(array->axes, array->axes + 1, (size_t)array->rank * sizeof *array->axes);
+        memmove(array->extent, array->extent + 1, (size_t)array->rank * sizeof *array->extent);
+        array->shared = array->kept = array->folded = true;
+    }
+    head->body = first;
+    l->slot = 0;
+}
+
 void pass_expose_state(struct compilation *c)
 {
-    if (c->program != PROGRAM_EXTEND) return;
+    if (c->program != PROGRAM_EXTEND && c->program != PROGRAM_FOLD) return;
     struct loops *const l = c->loops;
     struct module *const m = l->module;
     struct roles roles;
@@ -131,6 +216,11 @@ void pass_expose_state(struct compilation *c)
     const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
                              *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
     place_kept(c, window->body->next);
+    c->chunk = length->integer;
+    if (c->program == PROGRAM_FOLD) {
+        keep_folds(l, head_around(l->body, window), window->body->next, queries);
+        return;
+    }
     sum_full(m, window->body->body, roles.stream, length);
     for (struct stmt *s = window->body->next; s != queries; s = s->next)
         for (struct stmt *t = s->body; t; t = t->next)
@@ -138,5 +228,4 @@ void pass_expose_state(struct compilation *c)
                 fold_full(l, t, full);
                 t = t->next;
             }
-    c->chunk = length->integer;
 }

@@ -243,7 +243,10 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
     switch (n->kind) {
     case NODE_LEAF:
     case NODE_FACTOR: return NULL;
-    case NODE_DECAY: return separate_make(x, EXPR_POW, n->base, expr_int(x->m, chunk));
+    case NODE_DECAY:
+        return separate_make(x, EXPR_POW, n->base,
+                             x->c->program == PROGRAM_FOLD ? expr_leaf(x->m, EXPR_SIZE, x->stream)
+                                                           : expr_int(x->m, chunk));
     case NODE_SUM:
         a = separate_kept(x, n->a, f, chunk);
         b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk);

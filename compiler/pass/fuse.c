@@ -29,7 +29,7 @@ static void rename_array(struct stmt *s, int from, int to)
 static bool same_shape(const struct array *a, const struct array *b)
 {
     if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->shared || b->shared || a->rank != b->rank ||
-        a->dtype != b->dtype || a->paired != b->paired)
+        a->dtype != b->dtype || a->paired != b->paired || a->held != b->held)
         return false;
     for (int k = 0; k < a->rank; k++)
         if (a->axes[k] != b->axes[k] || a->extent[k] != b->extent[k]) return false;
@@ -103,12 +103,20 @@ static bool independent(const struct stmt *a, const struct stmt *b)
     return true;
 }
 
+static bool exponentiates(const struct stmt *s)
+{
+    bool any = false;
+    for (int k = 0; k < s->assigns; k++) any |= expr_has(s->assign[k].expr, EXPR_EXP2);
+    return any;
+}
+
 static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
 {
     if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) ||
-        a->assigns + b->assigns > MAX_ASSIGNS)
+        a->assigns + b->assigns > MAX_ASSIGNS || (a->coarse != b->coarse && exponentiates(a->coarse ? b : a)))
         return false;
     struct stmt made = *a;
+    made.coarse |= b->coarse;
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < b->operands; k++) {
         int number = 0;

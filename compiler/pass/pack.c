@@ -19,12 +19,16 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
 }
 
 /* Loops over batches, heads and chunks fix their axis. */
-int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired)
+int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
+                enum packing packing)
 {
+    const bool numbers = packing == PACK_NUMBERS, paired = packing == PACK_PAIRS || packing == PACK_MATRIX_PAIRS,
+               matrix = packing == PACK_MATRIX_PAIRS || packing == PACK_MATRIX_ROWS;
     const struct array *a = &l->array[from];
     struct array tile = {.kind = ARRAY_TILE,
-                         .dtype = paired ? a->dtype : dtype_of_sums(a->dtype),
+                         .dtype = numbers ? dtype_of_sums(a->dtype) : a->dtype,
                          .paired = paired,
+                         .matrix = matrix,
                          .offset = -1,
                          .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
     for (int pass = 0; pass < 2; pass++) /* the lanes come last */
@@ -49,10 +53,12 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     }
     struct stmt **at = depth ? &loops[outer]->body : &l->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
-        if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].paired == paired &&
+        if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].dtype == tile.dtype &&
+            l->array[(*at)->assign[0].to.of].paired == paired && l->array[(*at)->assign[0].to.of].matrix == matrix &&
             (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))
             return (*at)->assign[0].to.of;
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    if (matrix) pad_matrix_operand(&tile);
     int made = loops_array(l, tile);
     copy->rank = tile.rank;
     for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
@@ -69,7 +75,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
-    int tile = packed_tile(l, loops, depth, old.of, lane, lane_extent, false);
+    int tile = packed_tile(l, loops, depth, old.of, lane, lane_extent, PACK_NUMBERS);
     const struct array *from = &l->array[old.of], *to = &l->array[tile];
     *r = (struct ref){.of = tile, .rank = to->rank};
     for (int t = 0; t < to->rank; t++)

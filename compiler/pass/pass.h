@@ -7,13 +7,28 @@
 /* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the
    quadratic form of many queries. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
+/* The same of products on matrix units. (pass/bf16_pairs.c) */
+bool multiplies_tiles(const struct compilation *c);
+enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
 /* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
 enum { MAX_LOOPS = 12 }; /* around a statement */
 /* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its
    axes or that threads share; made where there is none yet. Its last axis is `lane`, with that extent; with a lane of
    -1 it is as it comes. (pass/pack.c) */
-int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired);
+enum packing {
+    PACK_NUMBERS,      /* in what is computed with */
+    PACK_PAIRS,        /* of bf16, side by side along the first axis */
+    PACK_MATRIX_PAIRS, /* the same for matrix units, and rows of bf16 for them */
+    PACK_MATRIX_ROWS
+};
+int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
+                enum packing packing);
+/* A tile's extents become what matrix units take. (pass/matrix_operands.c) */
+void pad_matrix_operand(struct array *a);
+void pad_matrix_result(struct array *a);
+/* What a matrix product is multiplied by moves into those that read it. */
+void defer_factor(struct loops *l, struct stmt *dot);
 /* Pads a tile's last axis to a multiple of `lanes`; its bytes, a multiple of 64. (pass/allocate.c) */
 int64_t padded_tile(struct array *array, int64_t lanes);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };

@@ -4,7 +4,7 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Whether something is computed for every key before it meets a query: then more queries share the work. */
+/* Whether something is computed for every key before it meets a query. */
 static bool prepares_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -56,7 +56,12 @@ void pass_tile(struct compilation *c)
 {
     struct roles roles;
     roles_of(c->graph, 0, &roles);
-    int64_t tile_q = prepares_keys(c->graph, &roles) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
+    /* more queries share what is done for every key: what prepares it, or a copy that widens it */
+    const bool widens = dtype_bytes(c->spec->dtype) == 2 && !multiplies_bf16(c);
+    int64_t tile_q = prepares_keys(c->graph, &roles) ? 256
+                     : widens                        ? 128
+                                                     : 64,
+            element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
         tile_q /= 2;
@@ -69,18 +74,22 @@ void pass_tile(struct compilation *c)
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph, &roles) ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
+    if (multiplies_tiles(c)) {
+        tile_q = MATRIX_QUERIES;
+        tile_k = MATRIX_KEYS;
+    }
     for (int v = 0; v < c->graph->values;
          v++) { /* a tile over several blocks would meet what was drawn for each of them */
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
-        if (block > 0 && block < tile_q && block % 16 == 0) tile_q = block;
+        if (block > 0 && (block < tile_q || (multiplies_tiles(c) && block <= 256)) && block % 16 == 0) tile_q = block;
         if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144; /* tiles that share no id are left out */
     }
     if (c->few) { /* keys are read where they lie: a tile has weights alone */
         tile_q = MAX_FEW_ROWS;
         tile_k = 128;
     }
-    c->tile_q = schedule_knob(c, "tile_q", tile_q);
+    c->tile_q = c->short_tile ? FEW_TOKENS : schedule_knob(c, "tile_q", tile_q);
     c->tile_k = schedule_knob(c, "tile_k", tile_k);
 }
 

@@ -16,11 +16,12 @@ enum program_kind {
     PROGRAM_TOTALS,    /* these gradients */
     PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
     PROGRAM_ALONE,     /* the gradients, where nothing was saved */
-    PROGRAM_EXTEND /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
+    PROGRAM_EXTEND, /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
+    PROGRAM_FOLD    /* such a state takes in another one, of as many keys after its own as size(stream) says */
 };
 
 /* Queries of a call are few up to that many, where those of all heads that share keys are no more rows than that. */
-enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64 };
+enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, FEW_TOKENS = 16 };
 
 /* The state of one compilation for one target, as the passes see it (pass/pipeline.c, pass/pipeline.def). */
 struct compilation {
@@ -41,15 +42,17 @@ struct compilation {
     enum program_kind program;
     int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all, as one program),
                           and how many */
-    struct graph *saving, *row_sums; /* where gradients are from what was saved: the graphs of these programs */
-    struct graph *totals;            /* and that of the gradients that are sums over rows */
-    struct graph *from_sums;         /* and that of gradients from sums of the others; NULL: there are none */
-    int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
-    int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
-    int64_t chunk;                   /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
-    bool slot_is_kept;               /* what is kept of a state lies as a chunk's slot does, for queries to meet */
-    double near_keys;                /* keys that a query meets itself in the linear form */
-    const char *reason;              /* and this says why */
+    struct graph *saving, *row_sums;   /* where gradients are from what was saved: the graphs of these programs */
+    struct graph *totals;              /* and that of the gradients that are sums over rows */
+    struct graph *from_sums;           /* and that of gradients from sums of the others; NULL: there are none */
+    int64_t features;                  /* of the linear form that the separate pass found; 0: it found none */
+    int64_t reach;                     /* the chunks before a query's own that its state is of; 0: all */
+    int64_t chunk;                     /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
+    bool slot_is_kept;                 /* what is kept of a state lies as a chunk's slot does, for queries to meet */
+    bool short_tile;                   /* of EXTEND: for calls of at most FEW_TOKENS tokens, which a tile has then */
+    const struct compilation *for_few; /* and of that for all calls: this one; NULL: the tiles are as short */
+    double near_keys;                  /* keys that a query meets itself in the linear form */
+    const char *reason;                /* and this says why */
 };
 
 /* "quadratic", "few" or "linear"; whether the second is for a problem of that size. (knob.c) */

@@ -1,5 +1,6 @@
 /* The table of targets and of their features, and what `native` means on the machine attnc runs on. */
 #include "target.h"
+#include "../../runtime/attnrt.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -28,19 +29,23 @@ struct row {
     struct target target; /* without any feature */
     enum architecture architecture;
     struct {
-        const char *attribute, *supported; /* NULL: no machine of the target has it */
+        const char *attribute, *supported, *faster; /* NULL: no machine of the target has it */
     } feature[TARGET_FEATURES];
 };
 static const struct row rows[] = {
 #define TEXT(...) #__VA_ARGS__
 #define ALWAYS
-#define HAS(attribute, supported) {attribute, TEXT(supported)}
-#define LACKS {NULL, NULL}
+#define HAS(attribute, supported) {attribute, TEXT(supported), ""}
+#define HAS_WHERE(attribute, supported, faster) {attribute, TEXT(supported), TEXT(faster)}
+#define LACKS {NULL, NULL, NULL}
 #define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) \
-    {{name, suffix, attribute, NULL, TEXT(supported), vector_bytes, registers, l1, l2, 0}, architecture, {__VA_ARGS__}},
+    {{name, suffix, attribute, NULL, TEXT(supported), "", vector_bytes, registers, l1, l2, 0}, \
+     architecture, \
+     {__VA_ARGS__}},
 #include "target.def"
 #undef ALWAYS
 #undef HAS
+#undef HAS_WHERE
 #undef LACKS
 #undef TEXT
 };
@@ -55,23 +60,29 @@ static int row_of(const struct target *t)
 
 /* ---- this machine ---- */
 
-/* What it supports, by the conditions of the table: the row's own, then those of its features. */
-static const bool *supported(int row)
+/* By the conditions of the table: the row's own, then those of its features. */
+struct condition {
+    bool supported, faster;
+};
+static const struct condition *conditions(int row)
 {
 #if !defined(__x86_64__)
 #define __builtin_cpu_supports(name) false
+#define __builtin_cpu_is(name) false
 #endif
 #define ALWAYS true
-#define HAS(attribute, supported) supported
-#define LACKS false
+#define HAS(attribute, supported) {supported, true}
+#define HAS_WHERE(attribute, supported, faster) {supported, faster}
+#define LACKS {false, false}
 #define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) \
-    {supported, __VA_ARGS__},
-    static bool here[ROWS][1 + TARGET_FEATURES];
-    const bool found[ROWS][1 + TARGET_FEATURES] = {
+    {{supported, true}, __VA_ARGS__},
+    static struct condition here[ROWS][1 + TARGET_FEATURES];
+    const struct condition found[ROWS][1 + TARGET_FEATURES] = {
 #include "target.def"
     };
 #undef ALWAYS
 #undef HAS
+#undef HAS_WHERE
 #undef LACKS
     memcpy(here, found, sizeof here);
     return here[row];
@@ -80,9 +91,14 @@ static const bool *supported(int row)
 bool target_runs(const struct target *t)
 {
     const int row = row_of(t);
-    bool runs = (rows[row].architecture == ANY || rows[row].architecture == architecture_here) && supported(row)[0];
-    for (int f = 0; f < TARGET_FEATURES; f++) runs &= !target_has(t, (enum target_feature)f) || supported(row)[1 + f];
-    return runs;
+    const struct condition *here = conditions(row), *last = here;
+    bool runs = (rows[row].architecture == ANY || rows[row].architecture == architecture_here) && here->supported;
+    for (int f = 0; f < TARGET_FEATURES; f++) {
+        if (!target_has(t, (enum target_feature)f)) continue;
+        last = &here[1 + f];
+        runs &= last->supported;
+    }
+    return runs && last->faster;
 }
 
 static const struct target *native(void)
@@ -135,6 +151,7 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
                                        before->attribute);
         made->supported = arena_printf(arena, "%s%s%s", row->feature[f].supported, *before->supported ? " && " : "",
                                        before->supported);
+        made->faster = row->feature[f].faster;
         with[count++] = made;
     }
     for (int k = 0; k < count; k++) version[k] = with[count - 1 - k];

@@ -11,6 +11,7 @@ struct target {
     const char *attribute; /* of the functions made for it, "" if none */
     const char *guard;     /* preprocessor condition, "" if none */
     const char *supported; /* C condition at run time, "" if always */
+    const char *faster;    /* than the versions after it: C condition at run time, "" if always */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
     unsigned features; /* that code may use, as bits: 1 << TARGET_… */
@@ -21,7 +22,7 @@ enum target_feature {
     TARGET_FEATURES
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
-bool target_runs(const struct target *t);           /* on this machine */
+bool target_runs(const struct target *t);           /* on this machine, and no version after it is faster there */
 bool target_has(const struct target *t, enum target_feature feature);
 /* Those that a spec of the dtype is compiled for: with the features that serve it, the most capable first, and last the
    target itself. Returns how many. */

@@ -19,16 +19,15 @@ def cover(factors, seed=1, tries=40):
     while missing:
         best, gain = None, 0
         ordered = sorted(missing)
+        either_way = missing | {(b, y, a, x) for a, x, b, y in missing}
         for _ in range(tries):
             a, x, b, y = rng.choice(ordered)
             row = {a: x, b: y}
             rest = [n for n in factors if n not in row]
             rng.shuffle(rest)
             for name in rest:
-                def gained(choice):
-                    return sum(tuple(sum(sorted([(name, choice), (n, row[n])]), ())) in missing for n in row)
-                top = max(map(gained, factors[name]))
-                row[name] = rng.choice([c for c in factors[name] if gained(c) == top])
+                gained = [sum((name, c, n, x) in either_way for n, x in row.items()) for c in factors[name]]
+                row[name] = rng.choice([c for c, gain_of in zip(factors[name], gained) if gain_of == max(gained)])
             found = len(pairs_of(row, factors) & missing)
             if found > gain:
                 best, gain = row, found

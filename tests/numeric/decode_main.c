@@ -79,6 +79,11 @@ int main(void)
         if (length[1] > kernel->state_min_length(&p, state, 1))
             bad |= kernel->state_truncate(&p, state, 1, --length[1]);
     }
+    const int folded = kernel->state_fold(&p, other, state); /* most cannot be joined, or not at these lengths */
+    bad |= folded != 0 && folded != ATTN_EFOLD && folded != ATTN_ELENGTH && folded != ATTN_ECAPACITY;
+    bad |= kernel->state_init(&p, other);
+    const int begun = kernel->state_fold(&p, other, state);
+    bad |= begun != ATTN_EFOLD && (begun || kernel->state_length(&p, other, 0) != kernel->state_length(&p, state, 0));
     p.state_bytes = bytes - 1;
     bad |= kernel->state_length(&p, state, 0) != ATTN_ESTATE;
     printf("%lld tokens\n", (long long)total);

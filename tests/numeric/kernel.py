@@ -74,6 +74,7 @@ class Problem(ctypes.Structure):
         ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('saved', ctypes.c_void_p),
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
+        ('start', ctypes.c_int64),
         ('room', ctypes.c_int64 * 32)]
 
 
@@ -90,7 +91,7 @@ class Description(ctypes.Structure):
         (n, ctypes.c_void_p) for n in (
             'params_size', 'params_init', 'workspace', 'forward', 'saved', 'backward_workspace', 'backward', 'state',
             'state_init', 'extend_workspace', 'extend', 'state_length', 'state_min_length', 'state_truncate',
-            'state_copy')]
+            'state_copy', 'state_fold')]
 
 
 class Kernel:
@@ -141,11 +142,11 @@ class Kernel:
 class State:
     """A state of a kernel, with what its functions are called with; those of the state return what they do."""
 
-    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False):
+    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0):
         about = kernel.about
         self.kernel, self.threads = kernel, threads
         self.params, self.keep = kernel.parameters(P)
-        self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity)
+        self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity, start=first)
         problem = ctypes.byref(self.problem)
         self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.state)(problem)
         check(self.bytes > 0, 'a state of no bytes')
@@ -155,7 +156,8 @@ class State:
         self.block = self.memory[start:start + self.bytes]
         self.after = self.memory[start + self.bytes:].copy()
         init = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(about.state_init)
-        check(init(problem, self.address) == 0, 'state_init failed')
+        self.begun = init(problem, self.address)
+        check(self.begun == 0 or first, 'state_init failed')
         whole = ctypes.c_int64
         self.extending = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 8)(about.extend)
         self.needed = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.extend_workspace)
@@ -165,6 +167,7 @@ class State:
             about.state_truncate)
         self.copying = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, whole, ctypes.c_void_p, whole)(
             about.state_copy)
+        self.folding = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3)(about.state_fold)
 
     @property
     def address(self):
@@ -181,6 +184,9 @@ class State:
 
     def copy(self, to, source, b):
         return self.copying(ctypes.byref(self.problem), self.address, to, source.address, b)
+
+    def fold(self, right):
+        return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
     def try_extend(self, q, k, v, lengths=None):
         """What extend returns, and its out, where rows that it may not write are as they were: NaN."""

@@ -1,7 +1,8 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16
    12` (queries, keys), `# block: 16`,
-   `# target: generic`, `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it.
+   `# target: generic`, `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it; with
+   `# units: matrix` for the one that has matrix units.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read
    back. With `differentiate` among them the values after are the gradients of the value before, which central
    differences along a random direction must bear out. */
@@ -262,7 +263,9 @@ static int run_file(struct arena *arena, const char *file)
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
     const struct target *version[MAX_VERSIONS];
-    if (c.target && target_versions(arena, c.target, m->dtype, version)) c.target = version[0];
+    const int versions = c.target ? target_versions(arena, c.target, m->dtype, version) : 0;
+    for (int k = versions - 1; k >= 0; k--)
+        if (directive(arena, text, "units") || !target_has(version[k], TARGET_MATRIX_UNITS)) c.target = version[k];
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
     long long tile_q = 16, tile_k = 12;
     if (tile && sscanf(tile, "%lld %lld", &tile_q, &tile_k) != 2) return failed(file, "'# tile:' takes two numbers");

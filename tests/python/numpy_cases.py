@@ -317,6 +317,28 @@ def sequences_grow(folder):
 
 
 @case
+def sequences_are_joined(folder):
+    q, k, v = arrays(n=60, m=60)
+    made = small('linear_elu')
+    wanted = made(q, k, v)
+    left, right = made.state(2), made.state(2)
+    left.fold(right)   # of nothing
+    for state, at, n in (left, 0, 37), (right, 37, 13):
+        state.extend(*(a[:, :, at:at + n] for a in (q, k, v)))
+    left.fold(right)
+    check(left.lengths == [50, 50] and right.lengths == [13, 13], 'joined: %s' % left.lengths)
+    close(left.extend(*(a[:, :, 50:] for a in (q, k, v))), wanted[:, :, 50:], 1e-5, 'joined')
+    empty = made.state(2)
+    empty.fold(right)
+    check(empty.lengths == [13, 13], 'into an empty one: %s' % empty.lengths)
+    refuses(lambda: left.fold(left), ValueError, 'a state cannot follow itself')
+    softmax = [small('softmax_causal').state(2, capacity=60) for _ in range(2)]
+    for state in softmax:
+        state.extend(q, k, v)
+    refuses(lambda: softmax[0].fold(softmax[1]), ValueError, 'softmax_causal: states of this kernel cannot be joined')
+
+
+@case
 def the_machine_fails_it(folder):
     for setting, words in (({'ATTNC_CC': 'nothing-like-it'}, "no C compiler found: $ATTNC_CC is 'nothing-like-it'"),
                            ({'ATTNC_CACHE_SIZE': '0'}, 'there is no cache to keep the library of')):

@@ -124,6 +124,8 @@ def wrong_use(folder):
                            (('--jobs', '0'), 'train: error: --jobs takes a number from 1')):
         status, out, err = say(folder, *words)
         check(status == 2 and not out and err.startswith(message), '%s: %d %s%s' % (words, status, out, err))
+    status, out, err = say(folder, '--tables')
+    check(status == 1 and 'train: error: there are no runs in ' + folder in err, '--tables: %d %s%s' % (status, out, err))
     status, out, err = say(folder, '--list')
     check(status == 0 and out.count('thesis/') == 90 and 'text/softmax/8192/1' in out, out[:300])
     check(not os.listdir(folder), 'listing leaves files')

@@ -20,8 +20,15 @@
 #define VECTORS 2
 #define AHEAD 64
 #define SOME 16
+#if F16
+#define NARROW 1
+#define STORED uint16_t
+#define LOAD_STORED widened_T
+#else
+#define NARROW 0
 #define STORED REAL
 #define LOAD_STORED load_T
+#endif
 #define IN REAL
 #define IN_PER_REAL
 #define BY_PARAMETER
@@ -29,11 +36,13 @@
 #define COMPENSATION_PARAMETER , REAL *compensation
 #define COMPENSATION_ARGUMENT , compensation
 #define COMPENSATION_OF_ROW , left ? left + r *c_row : NULL
+#define COMPENSATION_OF_LAST , left ? left + whole *c_row : NULL
 #define COMPENSATION_NULL , NULL
 #define COMPENSATION_OF_THE_ROW , compensation ? compensation + r *c_row : NULL
 #define COMPENSATION_OF_COLUMN , compensation ? compensation + x : NULL
 #define WORDS LANES
 #define MAX_STEPS 64
+#define MAX_TERMS (3 * LANES)
 #define TOGETHER 1
 #define ONE_IS_ODD 1
 #define CASES \
@@ -293,7 +302,8 @@ static void sums(void)
     CU_ASSERT(fabs((double)sum[LANES - 1] - 100000 * (double)(REAL)0.1) <= 2 * ulp(1e4));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for every number of rows that leaves another rest, and long sums. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for every number of rows that leaves another rest, and long sums, with and
+   without rows fetched early. */
 static void products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 1000, WIDTH = VECTORS * LANES };
@@ -315,8 +325,13 @@ static void products(void)
                         wanted[r][x] = then == 0 ? 0 : (double)c[r][x] * (then >= 2 ? (double)factor[x] : 1);
                         for (int64_t t = 0; t < steps[n]; t++) wanted[r][x] += (double)a[r][t] * (double)b[t][x];
                     }
-                dot_T(VECTORS, WIDTH, rows, -1, steps[n], then % 2 ? 192 : 32, &a[0][0], LONGEST, 1, &b[0][0], WIDTH,
-                      &c[0][0], WIDTH, then, factor, &left[0][0]);
+                const int64_t part = then % 2 ? 192 : 32;
+                if (n % 2)
+                    dot_T(VECTORS, WIDTH, rows, -1, steps[n], part, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &c[0][0],
+                          WIDTH, then, factor, &left[0][0]);
+                else
+                    dot_ahead_T(VECTORS, WIDTH, rows, -1, steps[n], part, &a[0][0], LONGEST, 1, &b[0][0], WIDTH,
+                                &c[0][0], WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH);
                 for (int r = 0; r < rows; r++)
                     for (int x = 0; x < WIDTH; x++)
                         if (!(fabs((double)c[r][x] - wanted[r][x]) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("a product");
@@ -328,13 +343,22 @@ static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 3, WIDTH = 2 * LANES };
     static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
+    static STORED stored[COLUMNS][TERMS];
     for (int r = 0; r < MAX_ROWS; r++)
         for (int t = 0; t < TERMS; t++) a[r][t] = (REAL)drawn();
     for (int x = 0; x < COLUMNS; x++)
-        for (int t = 0; t < TERMS; t++) b[x][t] = (REAL)drawn();
+        for (int t = 0; t < TERMS; t++) {
+#if NARROW
+            stored[x][t] = attn_f16((float)drawn());
+            b[x][t] = (REAL)attn_f16_value(stored[x][t]);
+#else
+            stored[x][t] = b[x][t] = (REAL)drawn();
+#endif
+        }
     for (int columns = 1; columns <= COLUMNS; columns++) {
-        dot_along_T(MAX_ROWS, columns, TERMS, &a[0][0], TERMS, &b[0][0], TERMS, &c[0][0], COLUMNS + LANES);
-        for (int r = 0; r < MAX_ROWS; r++)
+        const int rows = columns % MAX_ROWS + 1;
+        dot_along_T(rows, columns, TERMS, &a[0][0], TERMS, &stored[0][0], TERMS, &c[0][0], COLUMNS + LANES);
+        for (int r = 0; r < rows; r++)
             for (int x = 0; x < columns; x++) {
                 double wanted = 0;
                 for (int t = 0; t < TERMS; t++) wanted += (double)a[r][t] * (double)b[x][t];
@@ -342,6 +366,8 @@ static void along(void)
             }
     }
     memset(sum, 0, sizeof sum);
+    for (int r = 0; r < 2; r++)
+        for (int t = 0; t < COLUMNS; t++) c[r][t] = (REAL)drawn();
     dot_fetched_T(VECTORS, WIDTH, 2, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &b[0][0], TERMS, &sum[0][0], WIDTH,
                   1, NULL, NULL);
     for (int r = 0; r < 2; r++)

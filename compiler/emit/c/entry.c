@@ -35,6 +35,10 @@ struct version {
 #if CARRIED
     int64_t chunk; /* keys that a state takes in at a time */
     size_t kept; /* bytes of what it has of a head */
+#if FOLDS
+    void (*join)(const struct call *, int64_t, unsigned char *); /* for a task it takes in another one */
+    size_t join_work;                                            /* bytes for that */
+#endif
 #endif
 };
 
@@ -578,5 +582,6 @@ const struct attn_kernel SPEC_kernel = {
     .state = SPEC_state, .state_init = SPEC_state_init, .extend_workspace = SPEC_extend_workspace,
     .extend = extend_any, .state_length = SPEC_state_length, .state_min_length = SPEC_state_min_length,
     .state_truncate = SPEC_state_truncate, .state_copy = SPEC_state_copy,
+    .state_fold = SPEC_state_fold,
 #endif
 };

@@ -9,6 +9,11 @@
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
+#if SOMETIMES_SLOWER
+#ifndef ATTN_SLOWER_TOO
+#define ATTN_SLOWER_TOO 0 /* 1, for tests: versions run wherever they can, not only where they are the fastest */
+#endif
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
@@ -23,7 +28,10 @@ struct call { /* what every thread needs to know */
 #endif
 #if CARRIED
     unsigned char *kept; /* of a state: what every head has summed; NULL: there is none */
-    int64_t summed; /* of so many keys */
+    int64_t start, summed; /* where the sequence begins, and up to which key it is summed */
+#if FOLDS
+    const unsigned char *folded; /* the same of a state that this one takes in, of p.n_k keys */
+#endif
 #endif
 #if IN_ORDER
     /* For the tiles of every head that threads share, after a number that is never reached, how far each has come; NULL:

@@ -110,33 +110,45 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
 
 #if !PAIRED
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for LANES columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET INLINE void columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
-    int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+    int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_T t[LANES];
-        UNROLL for (int k = 0; k < LANES; k++) t[k] = LOAD_STORED(b + (whole ? k : min(k, last)) * b_row) * load_T(a);
-        for (int64_t s = LANES; s < steps; s += LANES)
+        UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
+        for (int64_t s = 0; s < steps; s += LANES)
             UNROLL for (int k = 0; k < LANES; k++)
-                t[k] += LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s) * load_T(a + s);
+                t[k] += (wide ? load_T(wide + k * steps + s)
+                    : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s)) * load_T(a + s);
         store_T(c, lane_sums_T(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of LANES terms; b comes from
-   memory, and is fetched AHEAD rows early. */
+   memory, and is fetched AHEAD rows early. Several rows share what is widened. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
     int64_t x = 0;
+#if NARROW
+    REAL wide[LANES * MAX_TERMS];
+#endif
     for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
         UNROLL for (int k = 0; k < LANES; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + AHEAD) * b_row + s, 0, 2);
-        columns_T(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+#if NARROW
+        if (rows > 1) {
+            for (int64_t k = 0; k < LANES; k++)
+                for (int64_t s = 0; s < steps; s += LANES) store_T(wide + k * steps + s, LOAD_STORED(b + k * b_row + s));
+            columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+            continue;
+        }
+#endif
+        columns_T(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 #endif
 
@@ -177,6 +189,32 @@ CASES
 }
 
 #if !PAIRED
+/* The same where rows of a come from memory: they are fetched AHEAD rows early. So are those of `next`, of `width`
+   numbers, which a later product takes as many of. */
+TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER, const REAL *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % ROWS, line = 64 / (int64_t)sizeof *a;
+    for (int64_t x = 0; x < lanes; x += vectors * LANES) {
+        const REAL *const f = factor ? factor + x : NULL;
+#if COMPENSATED
+        REAL *const left = compensation ? compensation + x : NULL;
+#endif
+        for (int64_t r = 0; r < whole; r += ROWS) {
+            for (int64_t k = r; k < r + ROWS && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + AHEAD) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_T(ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                then, f COMPENSATION_OF_ROW);
+        }
+        dot_T(vectors, vectors * LANES, rows % ROWS, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, then, f COMPENSATION_OF_LAST);
+    }
+}
+
 /* c += the same sum, where b comes from memory: it is fetched AHEAD rows early, some rows at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,

@@ -16,12 +16,15 @@ struct state_header {
 };
 struct sequence {
     int64_t length, first; /* tokens so far; the first of them whose key is there by itself */
+    int64_t summed;        /* the first that is not in what was summed */
+    int64_t start;         /* the position of its first token */
+    int64_t min_length;    /* what truncate can go back to, at least */
 };
 /* Where its parts are. */
 struct places {
     struct state_header *header;
     struct sequence *sequence;
-    unsigned char *kept;
+    unsigned char *kept, *work; /* what state_fold needs for the time being */
     STORED *keys, *values; /* [batch, kv_heads, rows, …] */
 };
 
@@ -36,19 +39,25 @@ EXTEND_CHOICE
 #define extend_version() version(INT64_MAX)
 #endif
 
-/* From which token on keys have to be there by themselves for a sequence of that length to go on: those of the chunk
-   that is not full, and those before it that are still read. */
-static int64_t first_needed(const struct version *this, int64_t length)
+/* From which token on keys have to be there by themselves for a sequence to go on: those that are not summed, and those
+   before them that are still read. */
+static int64_t first_needed(const struct sequence *s)
+{
+#if BY_CAPACITY
+    return 0 * s->length;
+#else
+    return max(s->start, s->summed - READ_BACK);
+#endif
+}
+
+/* Fills in what has been summed of a sequence that a call has brought to its length. */
+static void count_summed(const struct version *this, struct sequence *s)
 {
 #if CARRIED
-    length -= length % this->chunk;
+    if (s->length - s->summed >= this->chunk) s->summed = s->length - s->length % this->chunk;
 #else
     (void)this;
-#endif
-#if BY_CAPACITY
-    return 0 * length;
-#else
-    return max(0, length - READ_BACK);
+    s->summed = s->length;
 #endif
 }
 
@@ -61,7 +70,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 1;
+    header->format = 2;
     header->byte_order = 0x01020304;
     header->fingerprint = FINGERPRINT;
     header->dtype = DTYPE;
@@ -94,6 +103,9 @@ static int describe(const struct attn_problem *problem, const struct version *th
         __builtin_add_overflow(bytes, part, &bytes))
         return ATTN_ESIZE;
 #endif
+#if FOLDS
+    if (__builtin_add_overflow(bytes, this->join_work, &bytes)) return ATTN_ESIZE;
+#endif
     if (__builtin_mul_overflow(rows, (HEAD_DIM + VALUE_DIM) * sizeof(STORED), &part) ||
         __builtin_add_overflow(bytes, part + 128, &bytes) || bytes > INT64_MAX)
         return ATTN_ESIZE;
@@ -112,6 +124,10 @@ static struct places places_in(void *state, const struct state_header *header, c
     places.kept = memory + at;
 #if CARRIED
     at += h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+#if FOLDS
+    places.work = memory + at;
+    at += (int64_t)this->join_work;
+#endif
 #else
     (void)this;
 #endif
@@ -150,7 +166,8 @@ static int open_state(const struct attn_problem *problem, const struct version *
     if (places->header->check != check_of(places)) return ATTN_ESTATE;
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
-        if (s.length < 0 || s.first < 0 || s.first > first_needed(this, s.length) ||
+        if (s.start < 0 || s.first < s.start || s.first > first_needed(&s) || s.summed < s.start ||
+            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
             s.length - s.first > expected.rows)
             return ATTN_ESTATE;
     }
@@ -173,9 +190,18 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
     const int error = describe(problem, &this, &header);
     if (error) return error;
     if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
+    const int64_t start = problem->start;
+    if (start < 0) return ATTN_EPROBLEM;
+#if FOLDS
+    if (start % this.chunk) return ATTN_ELENGTH;
+#else
+    if (start) return ATTN_ELENGTH;
+#endif
     struct places at = places_in(state, &header, &this);
     memset(state, 0, (size_t)((unsigned char *)at.keys - (unsigned char *)state));
     *at.header = header;
+    for (int64_t b = 0; b < problem->batch; b++)
+        at.sequence[b] = (struct sequence){start, start, start, start, start};
     at.header->check = check_of(&at);
     return 0;
 }
@@ -199,11 +225,11 @@ int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *st
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
 #if CARRIED
-    return s.length - s.length % this.chunk;
+    return max(s.summed, s.min_length);
 #elif BY_CAPACITY
-    return 0 * s.length;
+    return s.start;
 #else
-    return s.first == 0 ? 0 : s.first + READ_BACK;
+    return s.first == s.start ? s.start : s.first + READ_BACK;
 #endif
 }
 
@@ -215,12 +241,35 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     struct sequence *const s = &at.sequence[sequence];
-    if (length < 0 || length > s->length) return ATTN_ELENGTH;
-    if (length > 0 && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    if (length < s->start || length > s->length) return ATTN_ELENGTH;
+    if (length > s->start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
-    if (length == 0) s->first = 0;
+#if !CARRIED
+    s->summed = length;
+#endif
+    if (length == s->start) s->first = s->summed = s->min_length = length;
     at.header->check = check_of(&at);
     return 0;
+}
+
+static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
+    int64_t to, const struct places *source, int64_t from)
+{
+    const int64_t rows = target->header->rows, heads = problem->kv_heads;
+    const struct sequence s = source->sequence[from];
+    target->sequence[to] = s;
+#if CARRIED
+    const size_t kept = (size_t)(this->tile == 0 ? heads : problem->heads) * this->kept;
+    memcpy(target->kept + (size_t)to * kept, source->kept + (size_t)from * kept, kept);
+#else
+    (void)this;
+#endif
+    const size_t there = (size_t)(s.length - s.first);
+    for (int64_t g = 0; g < heads; g++) {
+        const int64_t t = (to * heads + g) * rows, f = (from * heads + g) * rows;
+        memcpy(target->keys + t * HEAD_DIM, source->keys + f * HEAD_DIM, there * HEAD_DIM * sizeof(STORED));
+        memcpy(target->values + t * VALUE_DIM, source->values + f * VALUE_DIM, there * VALUE_DIM * sizeof(STORED));
+    }
 }
 
 int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
@@ -234,40 +283,9 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
     if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
         return ATTN_EPROBLEM;
     if (to == from && to_sequence == from_sequence) return 0;
-    const int64_t rows = target.header->rows, heads = problem->kv_heads;
-    const struct sequence s = source.sequence[from_sequence];
-    target.sequence[to_sequence] = s;
-#if CARRIED
-    const size_t kept = (size_t)(this.tile == 0 ? problem->kv_heads : problem->heads) * this.kept;
-    memcpy(target.kept + (size_t)to_sequence * kept, source.kept + (size_t)from_sequence * kept, kept);
-#endif
-    const size_t there = (size_t)(s.length - s.first);
-    for (int64_t g = 0; g < heads; g++) {
-        const int64_t t = (to_sequence * heads + g) * rows, f = (from_sequence * heads + g) * rows;
-        memcpy(target.keys + t * HEAD_DIM, source.keys + f * HEAD_DIM, there * HEAD_DIM * sizeof(STORED));
-        memcpy(target.values + t * VALUE_DIM, source.values + f * VALUE_DIM, there * VALUE_DIM * sizeof(STORED));
-    }
+    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
     target.header->check = check_of(&target);
     return 0;
-}
-
-/* ==== tokens after those that there are ==== */
-
-size_t SPEC_extend_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-#if EXTEND_BY_LENGTH
-    return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
-#else
-    const struct version this = extend_version();
-    return bytes_a_thread(&this) * threads_served(problem);
-#endif
-}
-
-/* The address at which row 0 would be, if row `first` is at `array`: rows before it are never read. */
-static const STORED *row_0(const STORED *array, int64_t first, int64_t row)
-{
-    return (const STORED *)((uintptr_t)array - (uintptr_t)(first * row) * sizeof *array);
 }
 
 /* Rows of one sequence's heads go into its place. */
@@ -288,6 +306,99 @@ static void slide(STORED *array, int64_t rows, int64_t dim, int64_t heads, int64
 {
     for (int64_t g = 0; g < heads; g++, array += rows * dim)
         memmove(array, array + from * dim, (size_t)(n * dim) * sizeof *array);
+}
+
+#if FOLDS
+/* What can go wrong when a sequence takes in another one. */
+static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
+{
+    const int sums = right->summed > right->start;
+    if (right->length == right->start) return 0;
+    if (right->length > INT64_MAX / 2 - left->length) return ATTN_ESIZE;
+#if MOVES
+    if (right->start && right->start != left->length) return ATTN_ELENGTH;
+#else
+    if ((right->start || sums) && right->start != left->length) return ATTN_ELENGTH; /* its keys are for other places */
+#endif
+#if !ANY_ORDER
+    if (sums && left->length > left->summed) return ATTN_ELENGTH; /* these come before what is summed */
+#endif
+    (void)sums;
+    return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
+}
+
+/* Sequence b takes in that of another state. Tokens of its own that are not summed come after the sums of the other. */
+static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
+    const struct places *from, int64_t b)
+{
+    struct sequence *const l = &to->sequence[b];
+    const struct sequence left = *l, right = from->sequence[b];
+    const int64_t rows = to->header->rows, heads = problem->kv_heads, open = left.length - left.summed,
+        summed = right.summed - right.start, more = right.length - right.summed, skip = right.summed - right.first;
+    if (right.length == right.start) return;
+    if (left.length == left.start)
+        copy_sequence(problem, this, to, b, from, b);
+    else if (summed > 0) {
+        const int64_t tasks = this->tile == 0 ? heads : problem->heads;
+        const size_t kept = (size_t)tasks * this->kept;
+        struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept, .folded = from->kept + (size_t)b * kept};
+        call.p.n_k = summed;
+        for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
+    }
+    STORED *const keys = to->keys + b * heads * rows * HEAD_DIM, *const values = to->values + b * heads * rows * VALUE_DIM;
+    const struct attn_strides of_keys = {0, rows * HEAD_DIM, HEAD_DIM}, of_values = {0, rows * VALUE_DIM, VALUE_DIM};
+    slide(keys, rows, HEAD_DIM, heads, left.summed - left.first, open);
+    slide(values, rows, VALUE_DIM, heads, left.summed - left.first, open);
+    remember(keys + open * HEAD_DIM, rows, HEAD_DIM, heads,
+        from->keys + (b * heads * rows + skip) * HEAD_DIM, &of_keys, more);
+    remember(values + open * VALUE_DIM, rows, VALUE_DIM, heads,
+        from->values + (b * heads * rows + skip) * VALUE_DIM, &of_values, more);
+    l->start = left.start;
+    l->length = left.length + summed + more;
+    l->first = l->summed = left.summed + summed;
+    l->min_length = open > 0 && summed > 0 ? l->length
+        : right.min_length > right.start   ? left.length + right.min_length - right.start
+                                           : left.min_length;
+}
+
+#endif
+int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    struct places to, from;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, left, &to);
+    if (!error) error = open_state(problem, &this, right, &from);
+    if (error) return error;
+#if FOLDS
+    if (left == right) return ATTN_EPOINTER;
+    for (int64_t b = 0; b < problem->batch && !error; b++)
+        error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
+    if (error) return error; /* and none is changed */
+    for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
+    to.header->check = check_of(&to);
+    return 0;
+#else
+    return ATTN_EFOLD;
+#endif
+}
+
+/* ==== tokens after those that there are ==== */
+
+size_t SPEC_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+#if EXTEND_BY_LENGTH
+    return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
+#else
+    const struct version this = extend_version();
+    return bytes_a_thread(&this) * threads_served(problem);
+#endif
+}
+
+/* The address at which row 0 would be, if row `first` is at `array`: rows before it are never read. */
+static const STORED *row_0(const STORED *array, int64_t first, int64_t row)
+{
+    return (const STORED *)((uintptr_t)array - (uintptr_t)(first * row) * sizeof *array);
 }
 
 /* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
@@ -314,7 +425,7 @@ static int extend_some(struct call call, const struct version *extends, const st
 #endif
     for (int64_t m; n > 0; n -= m) {
 #if UNCOPIED
-        const int in_place = s.length % extends->chunk == 0 && n >= extends->chunk; /* none has to stand before them */
+        const int in_place = s.length == s.summed && n >= extends->chunk; /* none has to stand before them */
 #else
         const int in_place = 0;
 #endif
@@ -325,7 +436,7 @@ static int extend_some(struct call call, const struct version *extends, const st
             call.p.k = of_k;
             call.p.v = of_v;
         } else {
-            const int64_t needed = first_needed(extends, s.length);
+            const int64_t needed = first_needed(&s);
             if (s.length - s.first + m > rows && needed > s.first) {
                 for (int64_t x = 0; x < count; x++) {
                     slide(keys + x * of_keys.batch, rows, HEAD_DIM, heads, needed - s.first, s.length - needed);
@@ -349,13 +460,12 @@ static int extend_some(struct call call, const struct version *extends, const st
         call.p.n_q = m;
         call.p.n_k = s.length + m;
 #if CARRIED
-        call.summed = s.length - s.length % extends->chunk;
+        call.start = s.start;
+        call.summed = s.summed;
         const struct version this = *extends;
 #else
-#if FEW && BY_CAPACITY
+#if FEW
         const struct version this = version(call.p.n_k, rows_of(&call.p));
-#elif FEW
-        const struct version this = version(call.p.n_k, MANY_ROWS); /* few queries read keys before those kept */
 #else
         const struct version this = version(call.p.n_k);
 #endif
@@ -364,8 +474,9 @@ static int extend_some(struct call call, const struct version *extends, const st
         const int error = run(&call, &this, threads, workspace, bytes_a_thread(&this));
         if (error) return error;
         s.length += m;
+        count_summed(extends, &s);
         if (in_place) { /* those of the chunk that is not full */
-            s.first = first_needed(extends, s.length);
+            s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
             for (int64_t x = 0; x < count; x++) {
                 remember(keys + x * of_keys.batch, rows, HEAD_DIM, heads,
@@ -429,7 +540,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
         end = b + 1;
 #if !IDS
         while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
-            at.sequence[end].length == at.sequence[b].length && at.sequence[end].first == at.sequence[b].first)
+            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
 #endif
         if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);

@@ -19,7 +19,7 @@ TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (ma
 
 #if !F64
 #if F16
-#if DQ
+#if F16C
 TARGET INLINE vec_T widened_T(const uint16_t *p)
 {
     vec_T x;
@@ -145,6 +145,22 @@ TARGET INLINE vec_T exp2_T(vec_T x)
     return p * (vec_T)(((mask_T)t + 127) << 23);
 #endif
 }
+
+#if BF16_PRODUCTS
+/* The same to within 1e-4 of the value, for what is rounded to bf16. */
+TARGET INLINE vec_T exp2_coarse_T(vec_T x)
+{
+    vec_T f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
+    vec_T p = f * 0.0558282f + 0.2426278f;
+    p = p * f + 0.6931214f;
+    p = p * f + 0.9999251f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+#endif
 
 /* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
 TARGET INLINE vec_T exp_T(vec_T x)

@@ -32,7 +32,9 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -11: (ValueError, "ids fall from a key to the next; their order has to be ascending"),
     -12: (ValueError, "the state is of another kernel or for other sizes, cut short or damaged"),
     -13: (ValueError, "a sequence would grow beyond the capacity of its state"),
-    -14: (ValueError, "a sequence is not as long as that, or its state cannot go back so far"),
+    -14: (ValueError, "a sequence is not as long as that, its state cannot go back so far, or another one cannot "
+          "follow it there"),
+    -15: (ValueError, "states of this kernel cannot be joined"),
 }
 
 
@@ -48,7 +50,8 @@ class _Problem(ctypes.Structure):
         ("q", _Strides), ("k", _Strides), ("v", _Strides), ("out", _Strides),
         ("threads", ctypes.c_int), ("workspace_bytes", ctypes.c_size_t), ("saved", ctypes.c_void_p),
         ("saved_bytes", ctypes.c_size_t), ("dout", _Strides), ("dq", _Strides), ("dk", _Strides), ("dv", _Strides),
-        ("capacity", ctypes.c_int64), ("lengths", ctypes.c_void_p), ("state_bytes", ctypes.c_size_t)]
+        ("capacity", ctypes.c_int64), ("lengths", ctypes.c_void_p), ("state_bytes", ctypes.c_size_t),
+        ("start", ctypes.c_int64)]
 
 
 class _Param(ctypes.Structure):
@@ -78,7 +81,8 @@ class _Kernel(ctypes.Structure):
         ("state_truncate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64,
                                             ctypes.c_int64)),
         ("state_copy", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64,
-                                        ctypes.c_void_p, ctypes.c_int64))]
+                                        ctypes.c_void_p, ctypes.c_int64)),
+        ("state_fold", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_void_p))]
 
 
 # ---- arrays of others, where they are

@@ -309,20 +309,22 @@ class Kernel:
         return binding.backward(q, k, v, out, dout, self._given(parameters), self._seed(seed), saved, wanted, gradients,
                                 threads or 0)
 
-    def state(self, batch: int = 1, *, capacity: int = 4096, seed: int | None = None, threads: int | None = None,
-              **parameters: Any) -> State:
+    def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, seed: int | None = None,
+              threads: int | None = None, **parameters: Any) -> State:
         """A state of empty sequences, which grow by its extend(q, k, v): a prompt at once, then token by token.
 
         batch: how many sequences
         capacity: the tokens that one may grow to, where the kernel has to keep all of them (`explain` says what a state
             takes); also the length of a row of integer parameters
+        start: the position of the first token, where the state is to be joined to that of the tokens before it (fold())
         seed, threads, parameters: as for a call, of all calls of extend()
 
         Raises SpecError where the mask lets a query see what comes after it."""
-        for word, value in ("batch", batch), ("capacity", capacity):
+        for word, value in ("batch", batch), ("capacity", capacity), ("start", start):
             if value < 0:
                 raise ValueError(f"{word} is {value}; expected 0 or more")
-        return State(self, self._with_state(), batch, capacity, self._seed(seed), threads, self._given(parameters))
+        return State(self, self._with_state(), batch, capacity, start, self._seed(seed), threads,
+                     self._given(parameters))
 
     def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
                    threads: int | None = None, **parameters: Any) -> State:

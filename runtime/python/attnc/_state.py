@@ -19,9 +19,9 @@ class State:
 
     A state is changed by one thread at a time."""
 
-    def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, seed: int | None,
-                 threads: int | None, given: Mapping[str, Any]) -> None:
-        self.kernel, self.batch, self.capacity = kernel, batch, capacity
+    def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
+                 seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
+        self.kernel, self.batch, self.capacity, self.start = kernel, batch, capacity, start
         self._binding, self._seed, self._threads, self._given = binding, seed, threads, given
         self._heads: tuple[int, int] | None = None
         self._memory: Any = None
@@ -29,6 +29,7 @@ class State:
     def _call(self, threads: int | None = 0) -> _Call:
         call = _Call(self._binding, threads or 0, self._seed)
         call.problem.batch, call.problem.capacity = self.batch, self.capacity
+        call.problem.start = self.start
         call.sizes["B"], call.sizes["n_k"] = self.batch, self.capacity
         if self._heads:
             call.sizes["H"], call.sizes["G"] = call.problem.heads, call.problem.kv_heads = self._heads
@@ -90,7 +91,7 @@ class State:
 
     def _lengths_by(self, function: Any) -> list[int]:
         if self._memory is None:
-            return [0] * self.batch
+            return [self.start] * self.batch
         problem, made = self._call().problem, []
         for sequence in range(self.batch):
             made.append(function(ctypes.byref(problem), _aligned(self._memory), sequence))
@@ -115,7 +116,7 @@ class State:
         for one in some:
             if not 0 <= one < self.batch:
                 raise ValueError(f"sequence is {one}; there are {self.batch}")
-            if length != 0 and not least[one] <= length <= lengths[one]:
+            if length != self.start and not least[one] <= length <= lengths[one]:
                 raise ValueError(f"sequence {one} has {lengths[one]} tokens and can go back to {least[one]}, or 0, "
                                  f"not to {length}")
         for one in some if self._memory is not None else ():
@@ -135,9 +136,25 @@ class State:
             ctypes.byref(self._call().problem), _aligned(self._memory), sequence, _aligned(source._memory),
             source_sequence))
 
+    def fold(self, other: State) -> None:
+        """The tokens of each sequence become those so far, followed by those of the same sequence of another state of this
+        kernel, which stays as it is: of as many heads, batch and capacity. A state of sums can do that, as linear forms
+        have it. Raises ValueError for others, and where the sequences do not follow each other (`start` of
+        kernel.state()); then none is changed."""
+        if other is self:
+            raise ValueError("a state cannot follow itself")
+        if other._memory is None:
+            return
+        if self._memory is None and other._heads:
+            self._take(*other._heads)
+        if other._heads != self._heads or other.batch != self.batch:
+            raise ValueError("the states differ in batch or heads")
+        self._binding.check(self._binding.kernel.state_fold(
+            ctypes.byref(self._call().problem), _aligned(self._memory), _aligned(other._memory)))
+
     def copy(self) -> State:
         """Another state that goes on from the same tokens."""
-        made = State(self.kernel, self._binding, self.batch, self.capacity, self._seed, self._threads, self._given)
+        made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self._seed, self._threads, self._given)
         if self._heads:
             made._take(self._heads[0], self._heads[1], self.tobytes())
         return made
@@ -160,7 +177,7 @@ def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: 
     batch, heads, kv_heads, capacity = _HEADER.unpack_from(data)
     if min(batch, heads, kv_heads, capacity) < 0:
         binding.check(-12)
-    made = State(kernel, binding, batch, capacity or otherwise, seed, threads, given)
+    made = State(kernel, binding, batch, capacity or otherwise, 0, seed, threads, given)
     made._take(heads, kv_heads, bytes(data))
     made.lengths  # which refuses what is damaged
     return made

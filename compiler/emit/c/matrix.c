@@ -1,0 +1,181 @@
+/* Products on matrix units and what they take. Written as product.c is; the instructions are those of tiles.c. */
+
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or, to add, c + that, for 16 or 32 rows and lanes and 32 * steps terms. A
+   register has 16 rows of a, or as many pairs of 16 lanes of b, and c is in four. */
+TARGET INLINE void unit_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
+{
+    if (add) {
+        tile_load(0, c, 4 * c_row);
+        if (lanes > 16) tile_load(1, c + 16, 4 * c_row);
+        if (rows > 16) tile_load(2, c + 16 * c_row, 4 * c_row);
+        if (rows > 16 && lanes > 16) tile_load(3, c + 16 * c_row + 16, 4 * c_row);
+    } else {
+        tile_zero(0);
+        if (lanes > 16) tile_zero(1);
+        if (rows > 16) tile_zero(2);
+        if (rows > 16 && lanes > 16) tile_zero(3);
+    }
+    for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row) {
+        tile_load(4, b, 2 * b_row);
+        if (lanes > 16) tile_load(5, b + 32, 2 * b_row);
+        tile_load(6, a, 2 * a_row);
+        if (rows > 16) tile_load(7, a + 16 * a_row, 2 * a_row);
+        tile_multiply(0, 6, 4);
+        if (lanes > 16) tile_multiply(1, 6, 5);
+        if (rows > 16) tile_multiply(2, 7, 4);
+        if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
+    }
+    tile_store(0, c, 4 * c_row);
+    if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
+    if (rows > 16) tile_store(2, c + 16 * c_row, 4 * c_row);
+    if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
+}
+
+/* c[r][x] = the sum for any number of 16 rows and 16 or 32 lanes, where b stays in four registers: of no more than 32
+   terms for each time 16 lanes. */
+TARGET INLINE void unit_strip_T(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
+{
+    tile_load(4, b, 2 * b_row);
+    if (lanes > 16) tile_load(5, b + 32, 2 * b_row);
+    if (steps > 1) tile_load(6, b + 16 * b_row, 2 * b_row);
+    if (steps > 1 && lanes > 16) tile_load(7, b + 16 * b_row + 32, 2 * b_row);
+    for (int64_t r = 0; r < rows; r += 16, a += 16 * a_row, c += 16 * c_row) {
+        tile_zero(0);
+        if (lanes > 16) tile_zero(1);
+        tile_load(2, a, 2 * a_row);
+        if (steps > 1) tile_load(3, a + 32, 2 * a_row);
+        tile_multiply(0, 2, 4);
+        if (lanes > 16) tile_multiply(1, 2, 5);
+        if (steps > 1) tile_multiply(0, 3, 6);
+        if (steps > 1 && lanes > 16) tile_multiply(1, 3, 7);
+        tile_store(0, c, 4 * c_row);
+        if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
+    }
+}
+
+/* The same for any number of rows, up to a multiple of 16, and a multiple of 16 lanes. Where a is not `padded`, what
+   follows its last row is not read; where it has to be `finite`, 0 takes the place of infinity and NaN in it. */
+TARGET INLINE void unit_dot_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
+    const int64_t c_row, const int add)
+{
+    int64_t r = 0;
+    if (!add && !finite && steps <= 2) {
+        r = padded ? rows : rows - rows % 16;
+        for (int64_t x = 0; x < lanes; x += 32) {
+            if (lanes - x > 16)
+                unit_strip_T(r, 32, steps, a, a_row, b + 2 * x, b_row, c + x, c_row);
+            else
+                unit_strip_T(r, 16, steps, a, a_row, b + 2 * x, b_row, c + x, c_row);
+        }
+    }
+    for (; r < rows; r += 32) {
+        const int64_t left = rows - r;
+        const uint16_t *from = a + r * a_row;
+        int64_t row = a_row;
+        _Alignas(64) uint16_t copy[32 * UNIT_DEPTH];
+        if (finite || (!padded && left < 32 && left != 16)) {
+            for (int64_t k = 0; k < (left > 16 ? 32 : 16); k++)
+                for (int64_t t = 0; t < 32 * steps; t++)
+                    copy[k * UNIT_DEPTH + t] = (padded || k < left) && (!finite || finite_T(from + k * a_row + t, 0, 1, 1))
+                        ? from[k * a_row + t] : 0;
+            from = copy;
+            row = UNIT_DEPTH;
+        }
+        for (int64_t x = 0; x < lanes; x += 32) {
+            if (left > 16 && lanes - x > 16)
+                unit_block_T(32, 32, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+            else if (left > 16)
+                unit_block_T(32, 16, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+            else if (lanes - x > 16)
+                unit_block_T(16, 32, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+            else
+                unit_block_T(16, 16, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
+        }
+    }
+}
+
+/* c[r][x] *= factor[x], where that is not 1 */
+TARGET APART void unit_scale_T(int64_t lanes, int64_t rows, float *c, int64_t c_row, const float *factor)
+{
+    for (int64_t x = 0; x < lanes; x += LANES) {
+        const vec_T by = load_T(factor + x);
+        if (!_mm512_cmp_ps_mask((__m512)by, (__m512)splat_T(1), _CMP_NEQ_UQ)) continue;
+        for (int64_t r = 0; r < rows; r++) store_T(c + r * c_row + x, load_T(c + r * c_row + x) * by);
+    }
+}
+
+/* 32 elements of a row, with zeros from number `left` on */
+TARGET INLINE __m512i unit_row_T(const uint16_t *p, int64_t left)
+{
+    return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
+}
+
+/* to[r][x] = from[r][x], with zeros up to a multiple of 16 rows and 32 columns */
+TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    for (int64_t r = 0; r < round_up(rows, 16); r++)
+        for (int64_t x = 0; x < columns; x += 32)
+            _mm512_storeu_si512(to + r * to_row + x, unit_row_T(from + r * from_row + x, r < rows ? columns - x : 0));
+}
+
+/* to[x][r] = from[r][x], with zeros up to a multiple of 16 columns and 32 rows: rows by twos, whose elements become
+   pairs, which change places as numbers do. */
+TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const mask_T low = {INTERLEAVED};
+    const __m512i first = (__m512i)low, weave = _mm512_mask_add_epi16(first, 0xaaaaaaaau, first,
+        _mm512_set1_epi16(16)), second = _mm512_add_epi16(weave, _mm512_set1_epi16(16));
+    for (int64_t r = 0; r < rows; r += 32)
+        for (int64_t x = 0; x < columns; x += 32) {
+            vec_T left[LANES], right[LANES];
+            UNROLL for (int k = 0; k < LANES; k++) {
+                const int64_t row = r + 2 * k;
+                const uint16_t *const p = from + row * from_row + x;
+                const __m512i a = unit_row_T(p, row < rows ? columns - x : 0);
+                const __m512i b = unit_row_T(p + from_row, row + 1 < rows ? columns - x : 0);
+                left[k] = (vec_T)_mm512_permutex2var_epi16(a, weave, b);
+                right[k] = (vec_T)_mm512_permutex2var_epi16(a, second, b);
+            }
+            exchange_T(left);
+            UNROLL for (int k = 0; k < LANES; k++) _mm512_storeu_si512(to + (x + k) * to_row + r, (__m512i)left[k]);
+            if (columns - x <= 16) continue;
+            exchange_T(right);
+            UNROLL for (int k = 0; k < LANES; k++)
+                _mm512_storeu_si512(to + (x + 16 + k) * to_row + r, (__m512i)right[k]);
+        }
+}
+
+/* Pairs of neighbours of a row become those of a lane, with zeros up to a multiple of 16 rows and 32 columns. */
+TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    for (int64_t r = 0; r < rows; r += LANES)
+        for (int64_t x = 0; x < columns; x += 32) {
+            vec_T t[LANES];
+            UNROLL for (int k = 0; k < LANES; k++)
+                t[k] = (vec_T)unit_row_T(from + (r + k) * from_row + x, r + k < rows ? columns - x : 0);
+            exchange_T(t);
+            UNROLL for (int k = 0; k < LANES; k++)
+                _mm512_storeu_si512(to + (x / 2 + k) * to_row + 2 * r, (__m512i)t[k]);
+        }
+}
+
+/* Rows of numbers, rounded to bf16, by twos as pairs of each lane, with zeros up to a multiple of 32 rows */
+TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes, uint16_t *to,
+    const int64_t to_row)
+{
+    for (int64_t x = 0; x < lanes; x += LANES) {
+        int64_t r = 0;
+        for (; r + 1 < rows; r += 2)
+            store_paired_T(to + r / 2 * to_row + 2 * x, load_T(from + r * from_row + x),
+                load_T(from + (r + 1) * from_row + x));
+        for (; r < round_up(rows, 32); r += 2)
+            store_paired_T(to + r / 2 * to_row + 2 * x, r < rows ? load_T(from + r * from_row + x) : splat_T(0),
+                splat_T(0));
+    }
+}

@@ -1,0 +1,124 @@
+/* Products on matrix units, and copies into what they take. */
+#include "printer.h"
+
+#include <string.h>
+
+extern const char kernel_tiles[]; /* emit/c/tiles.c */
+
+void emit_tile_registers(struct text *out)
+{
+    text_add(out, "%s\n", strstr(kernel_tiles, "\n\n") + 2);
+}
+
+static const char *number(const struct emitter *x, int64_t n)
+{
+    return arena_printf(x->m->arena, "%lld", (long long)n);
+}
+
+/* How many times 32 elements a sum is over. */
+static const char *steps_of(struct emitter *x, int axis)
+{
+    const struct axis *a = &x->m->axis[axis];
+    if (a->source == SIZE_CONSTANT && !x->cut[axis]) return number(x, (a->extent + 31) / 32);
+    return arena_printf(x->m->arena, "(%s + 31) / 32", emit_range(x, axis));
+}
+
+static int64_t row_of_pairs(const struct array *a)
+{
+    return 2 * a->extent[a->rank - 1];
+}
+
+/* In a tile that may hold pairs outside of the region, as emit_over_region has it: weights there are 0, which hides
+   everything but infinity and NaN. */
+static void over_region(struct emitter *x, const struct stmt *s, struct product_argument *argument, int arguments)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *sums = &x->l->array[to->of], *weights = &x->l->array[lane->of];
+    struct arena *arena = x->m->arena;
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
+    const char *values = emit_corner(x, s, row), *values_row = emit_step(x, row, s->axes[0]),
+               *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis), *j = x->m->axis[s->axis].name;
+    const int64_t depth = x->l->array[row->of].extent[1];
+    if (depth > x->unit_depth) x->unit_depth = depth;
+    emit_line(x,
+              "if (__builtin_expect(%s!finite_paired_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what "
+              "sees them */",
+              partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, values, values_row, rows, keys);
+    x->indent += 4;
+    for (int k = 0; k < arguments; k++)
+        if (strcmp(argument[k].name, "finite") == 0) argument[k].value = "1";
+    emit_product_call(x, "unit_dot", argument, arguments);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
+    x->indent += 4;
+    emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
+    emit_line(x, "if (finite_paired_%s(%s + %s, %s, %s, 1)) continue;", x->suffix, values, j, values_row, rows);
+    emit_region(x, s->where, s->axes[1], "seen");
+    emit_line(x, "add_seen_paired_%s(%s, %s, %s, %s + %s, %s, %s + %s / 2 * %lld, %s %% 2, seen, %s);", x->suffix, rows,
+              emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, j, values_row, emit_corner(x, s, lane), j,
+              (long long)row_of_pairs(weights), j, emit_range(x, s->axes[1]));
+    x->indent -= 4;
+    emit_line(x, "}");
+    x->indent -= 4;
+    emit_line(x, "} else");
+    x->indent += 4;
+    for (int k = 0; k < arguments; k++)
+        if (strcmp(argument[k].name, "finite") == 0) argument[k].value = "0";
+    emit_product_call(x, "unit_dot", argument, arguments);
+    x->indent -= 4;
+}
+
+void emit_matrix_dot(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *sums = &x->l->array[to->of], *rows = &x->l->array[row->of];
+    struct arena *arena = x->m->arena;
+    const char *size = "int64_t ", *c_row = emit_step(x, to, s->axes[0]), *c = emit_corner(x, s, to);
+    const int64_t lanes = sums->extent[sums->rank - 1];
+    const bool padded = rows->matrix;
+    const int64_t depth = padded ? 0 : x->m->axis[s->axis].extent;
+    if (depth > x->unit_depth) x->unit_depth = depth;
+    if (s->operands == 3)
+        emit_line(x, "unit_scale_%s(%lld, %s, %s, %s, %s);", x->suffix, (long long)lanes, emit_range(x, s->axes[0]), c,
+                  c_row, emit_corner(x, s, &s->operand[2]));
+    struct product_argument argument[] = {
+        {"lanes", size, number(x, lanes)},
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"steps", size, steps_of(x, s->axis)},
+        {"a", "const uint16_t *", emit_corner(x, s, row)},
+        {"a_row", size, emit_step(x, row, s->axes[0])},
+        {"padded", size, padded ? "1" : "0"},
+        {"finite", size, "0"},
+        {"b", "const uint16_t *", emit_corner(x, s, lane)},
+        {"b_row", size, number(x, row_of_pairs(&x->l->array[lane->of]))},
+        {"c", arena_printf(arena, "%s *", x->real), c},
+        {"c_row", size, c_row},
+        {"add", size, s->assign[0].fold == FOLD_SUM ? "1" : "0"},
+    };
+    const int arguments = (int)(sizeof argument / sizeof *argument);
+    if (s->where)
+        over_region(x, s, argument, arguments);
+    else
+        emit_product_call(x, "unit_dot", argument, arguments);
+}
+
+void emit_matrix_copy(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
+    const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
+    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of what is copied */
+    if (tile->paired) {
+        to_row = number(x, row_of_pairs(tile));
+        function = a->kind == ARRAY_TILE ? "rounded" : "pairs";
+    } else if (ref_axis(from, from->rank - 1) == row)
+        function = "turned";
+    if (strcmp(function, "turned") == 0 || strcmp(function, "pairs") == 0) {
+        const int other = row;
+        row = column;
+        column = other;
+    }
+    step = emit_step(x, from, row);
+    emit_line(x, "/* %s = %s, for matrix units */", emit_array(x, to), emit_array(x, from));
+    emit_line(x, "unit_%s_%s(%s, %s, %s, %s, %s, %s);", function, x->suffix, emit_corner(x, s, from), step,
+              emit_range(x, row), emit_range(x, column), emit_corner(x, s, to), to_row);
+}

@@ -1,0 +1,90 @@
+/* What matrix units take, which multiply tiles of 16 rows of 64 bytes, and what follows such a product. */
+#include "pass.h"
+#include "../schedule/schedule.h"
+
+enum { UNIT_ROWS = 16, UNIT_DEPTH = 32 }; /* rows of a tile register; elements of bf16 in one of them */
+
+/* ---- shapes ---- */
+
+static void round_extent(struct array *a, int k, int64_t to)
+{
+    a->extent[k] = (a->extent[k] + to - 1) / to * to;
+}
+
+void pad_matrix_operand(struct array *a)
+{
+    round_extent(a, 0, a->paired ? UNIT_DEPTH : UNIT_ROWS);
+    round_extent(a, 1, a->paired ? UNIT_ROWS : UNIT_DEPTH);
+}
+
+void pad_matrix_result(struct array *a)
+{
+    round_extent(a, 0, UNIT_ROWS);
+}
+
+/* ---- factors ---- */
+
+/* Whether s sets elements of the tile to 0 or minus infinity and leaves the others, so that it may as well do so before
+   they are multiplied by something positive. */
+static bool masks(const struct stmt *s, const struct ref *tile)
+{
+    const struct expr *e = s->assign[0].expr;
+    return s->op == LOOPS_MAP && s->assigns == 1 && s->assign[0].fold == FOLD_SET &&
+           ref_equal(&s->assign[0].to, tile) && e->op == EXPR_SELECT && e->arg[1]->op == EXPR_OPERAND &&
+           ref_equal(&s->operand[e->arg[1]->integer], tile) && e->arg[2]->op == EXPR_REAL &&
+           e->arg[2]->real * 2 == e->arg[2]->real && !expr_uses(e->arg[0], e->arg[1]);
+}
+
+static bool sets(const struct stmt *s, const struct ref *tile)
+{
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].to.of == tile->of) return true;
+    return false;
+}
+
+/* Whether what s, a map, reads and assigns of the tile is the element that it is at. */
+static bool at_point(const struct stmt *s, const struct ref *tile)
+{
+    for (int k = 0; k < s->operands; k++)
+        if (s->operand[k].of == tile->of && !ref_equal(&s->operand[k], tile)) return false;
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].compensation == tile->of + 1 ||
+            (s->assign[k].to.of == tile->of && (s->assign[k].fold != FOLD_SET || !ref_equal(&s->assign[k].to, tile))))
+            return false;
+    return s->op == LOOPS_MAP;
+}
+
+void defer_factor(struct loops *l, struct stmt *dot)
+{
+    struct module *m = l->module;
+    struct stmt *map = dot->next;
+    const int made = dot->assign[0].to.of;
+    if (!map || map->op != LOOPS_MAP || map->assigns != 1 || map->operands != 1 || map->rank != 2 ||
+        dot->assign[0].fold != FOLD_SET || map->assign[0].fold != FOLD_SET || stmts_touching(l->body, made) != 2)
+        return;
+    const struct expr *e = map->assign[0].expr;
+    struct ref tile = map->assign[0].to, there = tile;
+    there.of = made;
+    if (e->op != EXPR_MUL || e->arg[0]->op != EXPR_OPERAND || e->arg[1]->op != EXPR_REAL || !(e->arg[1]->real > 0) ||
+        map->axes[0] != dot->axes[0] || map->axes[1] != dot->axes[1] || !ref_equal(&there, &dot->assign[0].to) ||
+        !ref_equal(&map->operand[0], &dot->assign[0].to))
+        return;
+    struct stmt *end = map->next; /* the first that has the tile anew */
+    for (; end; end = end->next) {
+        if (!stmt_touches(end, tile.of) || (!end->body && masks(end, &tile))) continue;
+        if (end->body || !at_point(end, &tile)) return;
+        if (sets(end, &tile)) break;
+    }
+    for (struct stmt *s = map->next; s; s = s == end ? NULL : s->next) {
+        if (!stmt_touches(s, tile.of) || masks(s, &tile)) continue;
+        for (int k = 0; k < s->operands; k++) {
+            const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k),
+                              *whole = expr_make(m, EXPR_MUL, leaf, e->arg[1], NULL);
+            if (s->operand[k].of != tile.of) continue;
+            for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, leaf, whole);
+        }
+    }
+    pad_matrix_result(&l->array[tile.of]);
+    dot->assign[0].to = tile;
+    dot->next = map->next;
+}

@@ -1,0 +1,153 @@
+/* The order of the loops around products on matrix units. A tile of queries is as small as what it computes of a tile
+   of keys stays in the L1 cache; packing what they share, the values of a tile of keys, takes as long as many queries.
+   So a block of tiles of queries goes through the keys together: of what is packed for it the tiles take their part one
+   after the other, and what a tile keeps from one tile of keys to the next is held for each. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+struct blocks {
+    struct loops *l;
+    int axis; /* of queries */
+    int64_t step;
+    int count;
+    struct stmt *tiles[16]; /* the loops over a block's tiles */
+};
+
+static bool runs_over(const struct blocks *x, const struct stmt *s)
+{
+    bool runs = s->op == LOOPS_IF || (s->op == LOOPS_DOT && s->axis == x->axis);
+    for (int k = 0; k < s->rank; k++) runs |= s->axes[k] == x->axis;
+    return runs;
+}
+
+/* Where the region of keys, of the loop s, can be reached from the queries of a tile; NULL: it may be anywhere. */
+static const struct expr *reached(struct module *m, const struct stmt *s)
+{
+    struct ranges ranges;
+    const struct expr *lo = expr_leaf(m, EXPR_LO, s->axis), *hi = expr_leaf(m, EXPR_HI, s->axis), *any = NULL;
+    region_ranges(m, s->where, s->axis, false, &ranges);
+    for (int k = 0; k < ranges.count; k++) {
+        const struct range *r = &ranges.range[k];
+        const struct expr *from = r->from ? expr_make(m, EXPR_LT, r->from, hi, NULL) : NULL,
+                          *to = r->to ? expr_make(m, EXPR_LT, lo, r->to, NULL) : NULL,
+                          *both = from && to ? expr_make(m, EXPR_AND, from, to, NULL)
+                                  : from     ? from
+                                             : to;
+        if (!both) return NULL;
+        any = any ? expr_make(m, EXPR_OR, any, both, NULL) : both;
+    }
+    return any;
+}
+
+/* The statements of a block, of which those that run over queries do so tile by tile. `keys`: the loop over keys that
+   they are in, or NULL. */
+static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct stmt *keys)
+{
+    struct module *m = x->l->module;
+    struct stmt *first = NULL, **end = &first, *tiles = NULL, **inside = NULL;
+    for (struct stmt *next; s; s = next) {
+        next = s->next;
+        s->next = NULL;
+        if (s->op != LOOPS_FOR && runs_over(x, s)) {
+            if (!tiles) {
+                tiles = stmt_new(x->l, LOOPS_FOR);
+                tiles->axis = x->axis;
+                tiles->from = expr_leaf(m, EXPR_LO, x->axis);
+                tiles->to = expr_leaf(m, EXPR_HI, x->axis);
+                tiles->step = x->step;
+                if (keys && keys->where) tiles->when = reached(m, keys);
+                if (x->count < (int)(sizeof x->tiles / sizeof *x->tiles)) x->tiles[x->count] = tiles;
+                x->count++;
+                inside = &tiles->body;
+                *end = tiles;
+                end = &tiles->next;
+            }
+            *inside = s;
+            inside = &s->next;
+            continue;
+        }
+        tiles = NULL;
+        if (s->op == LOOPS_FOR) s->body = tile_by_tile(x, s->body, axis_is_sequence(&m->axis[s->axis]) ? s : keys);
+        *end = s;
+        end = &s->next;
+    }
+    return first;
+}
+
+/* Whether the first statement that touches the tile sets the whole of it. */
+static bool set_first(const struct stmt *s, int a)
+{
+    while (s && !stmt_touches(s, a)) s = s->next;
+    if (!s || s->body || stmt_reads(s, a)) return false;
+    for (int k = 0; k < s->assigns; k++)
+        if (stmt_writes(s, a)) return s->assign[k].to.of == a && s->assign[k].fold == FOLD_SET;
+    return false;
+}
+
+/* Whether one loop over tiles makes all of it anew. */
+static bool of_one_loop(const struct blocks *x, int a)
+{
+    int users = 0;
+    const struct stmt *user = NULL;
+    for (int k = 0; k < x->count; k++)
+        if (stmt_touches(x->tiles[k], a)) users++, user = x->tiles[k];
+    return users == 0 || (users == 1 && set_first(user->body, a));
+}
+
+static bool uses_axis(const struct array *a, int axis, bool last)
+{
+    for (int k = last ? a->rank - 1 : 0; k < a->rank - !last; k++)
+        if (k >= 0 && a->axes[k] == axis) return true;
+    return false;
+}
+
+static bool multiplies(const struct loops *l, const struct stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->op == LOOPS_DOT && l->array[s->operand[1].of].matrix) || multiplies(l, s->body)) return true;
+    return false;
+}
+
+/* Whether a loop inside runs over the keys, and none of them takes only some, or what was drawn for a tile. */
+static bool has_keys(const struct loops *l, const struct stmt *s)
+{
+    bool keys = false;
+    for (; s; s = s->next) {
+        if (s->op != LOOPS_FOR) continue;
+        if (s->period || (s->where && expr_has(s->where, EXPR_DRAWN))) return false;
+        keys |= axis_is_sequence(&l->module->axis[s->axis]) || has_keys(l, s->body);
+    }
+    return keys;
+}
+
+static void make_block(struct loops *l, struct stmt *s)
+{
+    const int64_t tiles = MATRIX_BLOCK / s->step;
+    struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
+    if (s->period || s->ordered || tiles < 2 || !multiplies(l, s->body) || !has_keys(l, s->body)) return;
+    for (int a = 0; a < l->arrays; a++) /* what has queries elsewhere than in the lanes is of all of them */
+        if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
+    s->body = tile_by_tile(&x, s->body, NULL);
+    s->step *= tiles;
+    s->block = true;
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, true) && !of_one_loop(&x, a))
+            l->array[a].held = tiles;
+}
+
+static void walk(struct loops *l, struct stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->op != LOOPS_FOR) continue;
+        if (s->parallel && axis_is_sequence(&l->module->axis[s->axis]))
+            make_block(l, s);
+        else
+            walk(l, s->body);
+    }
+}
+
+void pass_matrix_tiles(struct compilation *c)
+{
+    if (loops_on_matrix_units(c->loops)) walk(c->loops, c->loops->body);
+}
