@@ -1,9 +1,6 @@
 /* A kernel together with what its calls need: parameters made from a seed, the problem, the workspace. */
 #include "next_byte.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed)
 {
     *p = (struct prepared){.kernel = kernel,
@@ -32,14 +29,4 @@ void kernel_release(struct prepared *p)
     attn_free(p->workspace);
     attn_free(p->params);
     attn_free(p->storage);
-}
-
-bool read_number(const char *text, int64_t least, int64_t most, int64_t *value)
-{
-    char *end;
-    errno = 0;
-    long long n = text ? strtoll(text, &end, 10) : 0;
-    if (!text || end == text || *end || errno || n < least || n > most) return false;
-    *value = n;
-    return true;
 }

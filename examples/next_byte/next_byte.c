@@ -3,7 +3,7 @@
    answers with the byte that followed its own six. */
 #include "next_byte.h"
 
-#include "learn.h"
+#include "../model/model.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,8 +16,6 @@
 #include <omp.h>
 #endif
 
-#include "learn_polysketch.h"
-#include "learn_softmax.h"
 #include "performer_256.h"
 #include "polynomial_2.h"
 #include "polynomial_4.h"
@@ -27,14 +25,9 @@
 #include "polysketch_64.h"
 #include "softmax_16.h"
 
-enum {
-    SAMPLED_ROWS = 64,
-    LEAST_BYTES = 256,
-    MOST_BYTES = 1 << 20,
-    DEFAULT_BYTES = 32768,
-    SHOWN_LINES = 5,
-    MOST_TRAINING = 100000
-};
+enum { SAMPLED_ROWS = 64, LEAST_BYTES = 256, MOST_BYTES = 1 << 20, DEFAULT_BYTES = 32768, SHOWN_LINES = 5 };
+
+const char *const program = "next_byte";
 
 extern const char softmax_16_graph[], polynomial_2_graph[], polynomial_4_graph[], polynomial_8_graph[];
 
@@ -97,7 +90,7 @@ static void interrupted(int number)
 /* ---- the command line ---- */
 
 struct request {
-    const char *file;
+    const char *file, *models; /* the folder that trained models are written to, or NULL */
     int64_t bytes;
     bool bytes_given, text;
     int threads;
@@ -108,33 +101,16 @@ struct request {
 static void usage(FILE *out)
 {
     fprintf(out,
-            "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--train N] [--no-text]\n\n"
+            "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--train N] [--models FOLDER] [--no-text]\n\n"
             "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from those "
             "before it.\n"
             "  --bytes N     the first N bytes, %d to %d\n"
             "  --threads N   threads of the kernels (default: all)\n"
             "  --seed N      of the random sketches and features (default: 1)\n"
             "  --train N     train small models on the text as well, N steps each; 25s: for 25 seconds each\n"
+            "  --models FOLDER  write the trained models there, for examples/decode\n"
             "  --no-text     only the tables\n",
             DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES);
-}
-
-/* N steps, or with an s after it N seconds. */
-static bool read_limit(const char *text, struct learn_limit *limit)
-{
-    char number[16] = "";
-    size_t length = text ? strlen(text) : 0;
-    bool seconds = length > 0 && text[length - 1] == 's';
-    int64_t n;
-    if (length == 0 || length >= sizeof number) return false;
-    memcpy(number, text, length - seconds);
-    if (!read_number(number, 1, MOST_TRAINING, &n)) return false;
-    *limit = (struct learn_limit){0};
-    if (seconds)
-        limit->seconds = (double)n;
-    else
-        limit->steps = n;
-    return true;
 }
 
 /* 0, or the exit status. */
@@ -171,6 +147,12 @@ static int read_arguments(int argc, char **argv, struct request *r)
                         MOST_TRAINING);
                 return 2;
             }
+        } else if (!strcmp(a, "--models")) {
+            if (!argv[++k]) {
+                fprintf(stderr, "next_byte: error: --models takes a folder\n");
+                return 2;
+            }
+            r->models = argv[k];
         } else if (!strcmp(a, "--no-text")) {
             r->text = false;
         } else if (a[0] == '-' && a[1]) {
@@ -185,30 +167,23 @@ static int read_arguments(int argc, char **argv, struct request *r)
         }
     }
     if (!r->file) r->file = "/usr/share/common-licenses/GPL-3";
+    if (r->models && !r->train.steps && !(r->train.seconds > 0)) {
+        fprintf(stderr, "next_byte: error: --models writes what --train has made, which is not given\n");
+        return 2;
+    }
+    if (r->models && access(r->models, W_OK | X_OK) != 0) {
+        fprintf(stderr, "next_byte: error: cannot write into '%s': %s\n", r->models, strerror(errno));
+        return 1;
+    }
     return 0;
 }
 
 /* The bytes asked for, or NULL after saying why not. */
 static unsigned char *read_text(const struct request *r, int64_t *length)
 {
-    FILE *in = fopen(r->file, "rb");
-    if (!in) {
-        fprintf(stderr, "next_byte: error: cannot read '%s': %s\n", r->file, strerror(errno));
-        return NULL;
-    }
-    unsigned char *byte = malloc((size_t)r->bytes);
-    if (!byte) {
-        fprintf(stderr, "next_byte: error: out of memory\n");
-        fclose(in);
-        return NULL;
-    }
-    size_t got = fread(byte, 1, (size_t)r->bytes, in);
-    const char *why = ferror(in) ? strerror(errno) : NULL;
-    fclose(in);
-    *length = (int64_t)got;
-    if (why)
-        fprintf(stderr, "next_byte: error: cannot read '%s': %s\n", r->file, why);
-    else if (*length < LEAST_BYTES)
+    unsigned char *byte = file_read(r->file, r->bytes, length);
+    if (!byte) return NULL;
+    if (*length < LEAST_BYTES)
         fprintf(stderr, "next_byte: error: '%s' has %" PRId64 " bytes; at least %d are needed to predict anything\n",
                 r->file, *length, LEAST_BYTES);
     else if (r->bytes_given && *length < r->bytes)
@@ -324,7 +299,8 @@ static void progress_steps(int64_t at, double seconds, double bits)
 static void print_trained(const struct learned *l, const struct text_vectors *t, bool text)
 {
     static const char *const says[] = {"softmax", "polysketch, r = 32"}, *const when[] = {"Before", "After"};
-    printf("\nTwo small language models: an embedding, one layer with two heads of 32, a readout; trained on the first "
+    printf("\nTwo small language models: an embedding of the last three bytes, one layer with two heads of 32, a "
+           "readout; trained on the first "
            "three quarters of the text,\njudged on the last. Attention forward and backward is attnc's, the rest plain "
            "C. polysketch is exact inside blocks of 128.\n\n");
     printf("%-22s %9s %9s %11s %15s %15s %9s %9s\n", "attention", "steps", "seconds", "ms a step", "bits before",
@@ -343,22 +319,30 @@ static void print_trained(const struct learned *l, const struct text_vectors *t,
 /* 0, or the exit status. */
 static int train(const struct text_vectors *t, const struct request *r)
 {
-    static const struct attn_kernel *const kernel[] = {&learn_softmax_kernel, &learn_polysketch_kernel};
-    struct learned learned[2] = {0};
-    unsigned char *guesses = calloc((size_t)t->length, 4);
-    int error = guesses ? 0 : ATTN_EMEMORY;
-    for (int k = 0; !error && k < 2; k++) {
-        snprintf(step, sizeof step, "training %d of 2, %s", k + 1, kernel[k]->name);
+    struct learned learned[MODEL_KINDS] = {0};
+    unsigned char *guesses = calloc((size_t)t->length, 2 * MODEL_KINDS);
+    int error = guesses ? 0 : ATTN_EMEMORY, status = 0;
+    for (int k = 0; !error && !status && k < MODEL_KINDS; k++) {
+        struct model model;
+        char path[4096];
+        snprintf(step, sizeof step, "training %d of %d, %s", k + 1, MODEL_KINDS, model_kinds[k].name);
         for (int w = 0; w < 2; w++) learned[k].guess[w] = guesses + (2 * k + w) * t->length;
-        error = learn(kernel[k], t, r->train, r->threads, (uint64_t)r->seed, progress_steps, &learned[k]);
+        error = model_open(&model, model_kinds[k].kernel, (uint64_t)r->seed);
+        if (!error) error = learn(&model, t->byte, t->length, r->train, r->threads, progress_steps, &learned[k]);
+        progress_clear();
+        model_trained_on(&model, r->file);
+        if (!error && r->models &&
+            !(model_path(path, sizeof path, r->models, &model_kinds[k]) && model_save(&model, path)))
+            status = 3;
+        model_close(&model);
     }
-    progress_clear();
-    if (error)
+    if (error) {
         fprintf(stderr, "next_byte: error: %s: %s\n", step, attn_strerror(error));
-    else
-        print_trained(learned, t, r->text);
+        status = 3;
+    }
+    if (!status) print_trained(learned, t, r->text);
     free(guesses);
-    return error ? 3 : 0;
+    return status;
 }
 
 int main(int argc, char **argv)

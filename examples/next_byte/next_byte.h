@@ -30,8 +30,6 @@ int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t
 /* One call; *seconds becomes the least of what it was and what the call took. 0 or an attn_error. */
 int kernel_run(const struct prepared *p, const float *q, const float *k, const float *v, float *out, double *seconds);
 void kernel_release(struct prepared *p);
-/* A number of the command line, all of `text`; false if it is none or out of range. */
-bool read_number(const char *text, int64_t least, int64_t most, int64_t *value);
 
 /* ---- the interpreter as the judge (oracle.c) ---- */
 

@@ -45,7 +45,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 3
+#define ATTNRT_TYPES 4
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,7 +65,9 @@ enum attn_error {
                           take */
     ATTN_ESTATE = -12, /* a state is of another kernel or for other sizes, cut short or damaged */
     ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity */
-    ATTN_ELENGTH = -14    /* a sequence is not as long as that, or its state cannot go back so far */
+    ATTN_ELENGTH = -14,   /* a sequence is not as long as that, its state cannot go back so far, or another one cannot
+                             follow it there */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined */
 };
 
 /* One call of a kernel. */
@@ -87,6 +89,8 @@ struct attn_problem { /* zero it first: members are added at the end */
     int64_t capacity; /* tokens that a sequence may grow to, where the form needs it; rows of ids have this length */
     const int64_t *lengths; /* [batch]: the new tokens of each sequence, up to n_q; NULL: n_q of each */
     size_t state_bytes;     /* 0: the caller vouches; else less than NAME_state() says is ATTN_ESTATE */
+    int64_t start; /* of NAME_state_init: the position of the first token, where the state is to be joined to one of as
+                      many tokens before it; a multiple of the tokens that it takes in at a time */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
@@ -132,9 +136,10 @@ struct attn_kernel {
     int (*state_truncate)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
+    int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
 };
 
-#elif ATTNRT_TYPES != 3
+#elif ATTNRT_TYPES != 4
 #error "kernels that different versions of attnc made: make them anew with one"
 #endif /* ATTNRT_TYPES */
 
@@ -493,22 +498,23 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4 t[16];
-        UNROLL for (int k = 0; k < 16; k++) t[k] = load_v4(b + (whole ? k : min(k, last)) * b_row) * load_v4(a);
-        for (int64_t s = 16; s < steps; s += 16)
+        UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+        for (int64_t s = 0; s < steps; s += 16)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += load_v4(b + (whole ? k : min(k, last)) * b_row + s) * load_v4(a + s);
+                t[k] += (wide ? load_v4(wide + k * steps + s)
+                    : load_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
         store_v4(c, lane_sums_v4(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -517,9 +523,9 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
         UNROLL for (int k = 0; k < 16; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_v4(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        columns_v4(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -563,6 +569,30 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
             then, f, left ? left + r * c_row : NULL); break;
         }
+    }
+}
+
+/* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
+   numbers, which a later product takes as many of. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a;
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                then, f, left ? left + r * c_row : NULL);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
     }
 }
 
@@ -620,9 +650,10 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
+    int64_t next_row)
 {
-    dot_v4(4, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_ahead_v4(4, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -704,7 +735,7 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
     for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -1264,22 +1295,23 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 8 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v3 t[8];
-        UNROLL for (int k = 0; k < 8; k++) t[k] = load_v3(b + (whole ? k : min(k, last)) * b_row) * load_v3(a);
-        for (int64_t s = 8; s < steps; s += 8)
+        UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+        for (int64_t s = 0; s < steps; s += 8)
             UNROLL for (int k = 0; k < 8; k++)
-                t[k] += load_v3(b + (whole ? k : min(k, last)) * b_row + s) * load_v3(a + s);
+                t[k] += (wide ? load_v3(wide + k * steps + s)
+                    : load_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
         store_v3(c, lane_sums_v3(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -1288,9 +1320,9 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
         UNROLL for (int k = 0; k < 8; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_v3(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        columns_v3(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -1334,6 +1366,30 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
         case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
             then, f, left ? left + r * c_row : NULL); break;
         }
+    }
+}
+
+/* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
+   numbers, which a later product takes as many of. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a;
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                then, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
     }
 }
 
@@ -1391,9 +1447,10 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
+    int64_t next_row)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_ahead_v3(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -1475,7 +1532,7 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
     for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2020,22 +2077,23 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 4 columns, of which the last is number `last` where not all are
-   there. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 INLINE void columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_any t[4];
-        UNROLL for (int k = 0; k < 4; k++) t[k] = load_any(b + (whole ? k : min(k, last)) * b_row) * load_any(a);
-        for (int64_t s = 4; s < steps; s += 4)
+        UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+        for (int64_t s = 0; s < steps; s += 4)
             UNROLL for (int k = 0; k < 4; k++)
-                t[k] += load_any(b + (whole ? k : min(k, last)) * b_row + s) * load_any(a + s);
+                t[k] += (wide ? load_any(wide + k * steps + s)
+                    : load_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
         store_any(c, lane_sums_any(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
-   memory, and is fetched 64 rows early. */
+   memory, and is fetched 64 rows early. Several rows share what is widened. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -2044,9 +2102,9 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
         UNROLL for (int k = 0; k < 4; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_any(1, 0, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        columns_any(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
-    if (x < columns) columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, c + x, c_row);
+    if (x < columns) columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -2090,6 +2148,30 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
         case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
             c_row, then, f, left ? left + r * c_row : NULL); break;
         }
+    }
+}
+
+/* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
+   numbers, which a later product takes as many of. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a;
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                then, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
     }
 }
 
@@ -2147,9 +2229,10 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot0_any(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
+    int64_t next_row)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_ahead_any(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
     float *compensation)
@@ -2231,7 +2314,7 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
     for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));

@@ -6,7 +6,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 3
+#define ATTNRT_TYPES 4
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,7 +26,9 @@ enum attn_error {
                           take */
     ATTN_ESTATE = -12, /* a state is of another kernel or for other sizes, cut short or damaged */
     ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity */
-    ATTN_ELENGTH = -14    /* a sequence is not as long as that, or its state cannot go back so far */
+    ATTN_ELENGTH = -14,   /* a sequence is not as long as that, its state cannot go back so far, or another one cannot
+                             follow it there */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined */
 };
 
 /* One call of a kernel. */
@@ -48,6 +50,8 @@ struct attn_problem { /* zero it first: members are added at the end */
     int64_t capacity; /* tokens that a sequence may grow to, where the form needs it; rows of ids have this length */
     const int64_t *lengths; /* [batch]: the new tokens of each sequence, up to n_q; NULL: n_q of each */
     size_t state_bytes;     /* 0: the caller vouches; else less than NAME_state() says is ATTN_ESTATE */
+    int64_t start; /* of NAME_state_init: the position of the first token, where the state is to be joined to one of as
+                      many tokens before it; a multiple of the tokens that it takes in at a time */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
@@ -93,9 +97,10 @@ struct attn_kernel {
     int (*state_truncate)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
+    int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
 };
 
-#elif ATTNRT_TYPES != 3
+#elif ATTNRT_TYPES != 4
 #error "kernels that different versions of attnc made: make them anew with one"
 #endif /* ATTNRT_TYPES */
 

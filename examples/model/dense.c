@@ -1,6 +1,5 @@
-/* Products of matrices for the model that is trained: all rows on all threads, the same bits for any number of these.
- */
-#include "learn.h"
+/* Products of matrices for the model: all rows on all threads, the same bits for any number of these. */
+#include "model.h"
 
 /* The loader picks the one for this machine. */
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -9,7 +8,7 @@
 #define EACH_MACHINE
 #endif
 
-enum { ROWS_A_BLOCK = 256, ROWS_A_TURN = 8 };
+enum { ROWS_A_BLOCK = 256, ROWS_A_TURN = 8, FEW_ROWS = 4 /* take less time than to wake threads */ };
 
 /* c[0 .. m) += the sum of a[x * a_step] * b[x * m + 0 .. m) over x < count. */
 EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, int64_t a_step, const float *restrict b,
@@ -32,7 +31,7 @@ void dense_product(float *c, const float *a, const float *b, int64_t n, int64_t 
 {
     (void)threads; /* without OpenMP: one */
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (n > FEW_ROWS)
 #endif
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; !adds && j < m; j++) c[i * m + j] = 0;
