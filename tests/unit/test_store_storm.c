@@ -185,6 +185,34 @@ static void test_killed_at_birth(void)
     forget_reports();
 }
 
+/* Processes that open a database which none of them has made yet, each a little later than the one before. */
+static void test_born_together(void)
+{
+    enum { FILES = 100, PROCESSES = 3 };
+    for (int k = 0; k < FILES; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "together-%d.db", k);
+        const char *file = path(name);
+        pid_t process[PROCESSES];
+        for (int p = 0; p < PROCESSES; p++) {
+            const useconds_t later = draw(3000);
+            process[p] = fork();
+            CU_ASSERT_FATAL(process[p] >= 0);
+            if (process[p] != 0) continue;
+            usleep(later);
+            enum status status;
+            struct store *s = store_open(file, false, &options, &status);
+            if (!s) fprintf(stderr, "%s\n", said);
+            _exit(s ? 0 : 1);
+        }
+        for (int p = 0; p < PROCESSES; p++) {
+            int status = 0;
+            waitpid(process[p], &status, 0);
+            CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+    }
+}
+
 /* Runs in a process of its own, for what cannot be undone; its exit status. */
 static int apart(int (*work)(void))
 {
@@ -437,9 +465,12 @@ static void test_readonly(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"store_storm", test_storm},         {"store_killed_at_birth", test_killed_at_birth},
-        {"store_lock", test_lock},           {"store_full", test_full},
-        {"store_full_disk", test_full_disk}, {"store_readonly", test_readonly}};
+    static const struct unit_test tests[] = {{"store_storm", test_storm},
+                                             {"store_killed_at_birth", test_killed_at_birth},
+                                             {"store_born_together", test_born_together},
+                                             {"store_lock", test_lock},
+                                             {"store_full", test_full},
+                                             {"store_full_disk", test_full_disk},
+                                             {"store_readonly", test_readonly}};
     return scratch_run("store_storm", tests, sizeof tests / sizeof *tests);
 }

@@ -130,13 +130,21 @@ static bool migrate_copy(struct store *s)
     return done && store_migrate(s);
 }
 
+/* All that it follows from is read at one moment: another process may be making the tables. */
+static int version_now(struct store *s)
+{
+    const int version = store_read(s) ? store_version(s) : -1;
+    store_have_read(s, true);
+    return version;
+}
+
 static bool open_to_read(struct store *s)
 {
     /* A connection that may only read would leave an empty log behind. */
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
     const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
     if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
-    const int version = store_version(s);
+    const int version = version_now(s);
     return version >= 0 && (version == store_newest() || migrate_copy(s));
 }
 
@@ -151,7 +159,7 @@ static bool open_to_write(struct store *s)
 {
     outlive_limits();
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
-    const int version = store_version(s);
+    const int version = version_now(s);
     if (version < 0) return false;
     /* A commit is on the disk when it returns: that takes milliseconds, what it keeps took seconds to measure. */
     if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
