@@ -171,6 +171,30 @@ static bool offset(const struct expr *e)
     return e->op == EXPR_ADD && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT;
 }
 
+/* A sum of integers without one of its terms; NULL: it is none of them. */
+static const struct expr *without(struct module *m, const struct expr *sum, const struct expr *term)
+{
+    if (sum == term) return expr_int(m, 0);
+    if (sum->type != TYPE_INT || (sum->op != EXPR_ADD && sum->op != EXPR_SUB)) return NULL;
+    const struct expr *left = without(m, sum->arg[0], term);
+    if (left) return expr_make(m, sum->op, left, sum->arg[1], NULL);
+    const struct expr *right = sum->op == EXPR_ADD ? without(m, sum->arg[1], term) : NULL;
+    return right ? expr_make(m, EXPR_ADD, sum->arg[0], right, NULL) : NULL;
+}
+
+/* The difference of two sums of integers without a term that both have; NULL: there is none. */
+static const struct expr *cancelled(struct module *m, const struct expr *a, const struct expr *b)
+{
+    const struct expr *term = b;
+    while (term->type == TYPE_INT && (term->op == EXPR_ADD || term->op == EXPR_SUB)) {
+        const struct expr *last = term->op == EXPR_ADD ? term->arg[1] : NULL, *left = last ? without(m, a, last) : NULL;
+        if (left) return expr_make(m, EXPR_SUB, left, without(m, b, last), NULL);
+        term = term->arg[0];
+    }
+    const struct expr *left = without(m, a, term);
+    return left ? expr_make(m, EXPR_SUB, left, without(m, b, term), NULL) : NULL;
+}
+
 /* The simpler expression that op(a, b, c) is, or NULL. A variable real is taken to be finite. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                                    const struct expr *c)
@@ -204,6 +228,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
             return expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, a->arg[0], b, NULL), a->arg[1], NULL);
         if (integers && offset(b))
             return expr_make(m, EXPR_SUB, expr_make(m, EXPR_SUB, a, b->arg[0], NULL), b->arg[1], NULL);
+        if (integers) return cancelled(m, a, b);
         if (infinite(a)) return a;
         if (infinite(b)) return expr_real(m, -b->real);
         return NULL;

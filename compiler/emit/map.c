@@ -180,6 +180,21 @@ static bool in_memory(const struct emitter *x, int array)
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
+/* Whether rows of every tile that the nest reads or makes along its lanes hold a multiple of so many vectors. */
+static bool whole_in_rows(const struct nest *n, int vectors)
+{
+    const struct loops *l = n->x->l;
+    const struct stmt *s = n->s;
+    for (int k = 0; k < s->assigns + s->operands; k++) {
+        const struct ref *r = k < s->assigns ? &s->assign[k].to : &s->operand[k - s->assigns];
+        const struct array *a = &l->array[r->of];
+        if (a->kind == ARRAY_TILE && r->rank > 0 && ref_axis(r, r->rank - 1) == n->lane &&
+            a->extent[r->rank - 1] % ((int64_t)vectors * n->x->lanes))
+            return false;
+    }
+    return true;
+}
+
 /* How many vectors of lanes a row meets at a time, so that what it takes from one number (an index, an element that all
    lanes share) is made once for them: as many as a product's, unless something is kept for every vector or a function
    would be written out several times. */
@@ -187,25 +202,20 @@ static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
     const struct stmt *s = n->s;
-    int64_t vectors = 0;
     if (s->rank != 2 || outer > 0 || x->cut[n->lane]) return 1;
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
-        const struct array *to = &x->l->array[a->to.of];
-        if (to->kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane ||
-            to->extent[to->rank - 1] % x->lanes)
-            return 1;
+        if (x->l->array[a->to.of].kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane) return 1;
         if (scalar_depends(n, a->expr, n->lane) && expr_uses(a->expr, expr_leaf(x->m, EXPR_INDEX, n->lane))) return 1;
         if (expr_takes(a->expr, EFFORT_FUNCTION)) return 1;
         for (int o = 0; o < s->operands; o++) {
             const struct expr *leaf = expr_leaf(x->m, EXPR_OPERAND, o);
             if (expr_uses(a->expr, leaf) && scalar_level_of(n, leaf) == LEVEL_LANE) return 1;
         }
-        vectors = to->extent[to->rank - 1] / x->lanes;
     }
-    int max = x->unroll;
-    while (vectors % max) max--;
-    return max;
+    int vectors = x->unroll;
+    while (vectors > 1 && !whole_in_rows(n, vectors)) vectors--;
+    return vectors;
 }
 
 /* A nest with the lanes outside of the rows, while its C is made. */
