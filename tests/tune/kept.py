@@ -201,7 +201,7 @@ def equal_code_is_measured_once(t, folder):
 
 @case
 def best_is_confirmed(t, folder):
-    t.env.update(compiler(folder, NOT_32, 'usleep(4000);'))
+    t.env.update(compiler(folder, NOT_32, 'usleep(20000);'))
     said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 6, '--strategy', 'exhaustive',
                   '--knobs', 'tile_q', '--db', 'small.db', '--time', 100).stderr
     best = re.findall(r'trial \d+.*, best (\S+) times as fast with (.*), \d+ s left', said)
