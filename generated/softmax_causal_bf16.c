@@ -49,7 +49,7 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)
 #include <immintrin.h>
 #endif
 
@@ -111,56 +111,7 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
 
 /* ==== tile registers: 16 rows of 64 bytes ==== */
 #ifdef ATTN_EMULATE_TILES
-#define attn_tiles() 1
-static _Thread_local union {
-    uint16_t bf16[16][32];
-    uint32_t pairs[16][16];
-    float f32[16][16];
-} tile_register[8];
-#define configure_tiles() ((void)0)
-#define release_tiles() ((void)0)
-#define tile_zero(t) emulate_zero(t)
-#define tile_load(t, from, stride) emulate_load(t, from, stride)
-#define tile_store(t, to, stride) emulate_store(t, to, stride)
-#define tile_multiply(c, a, b) emulate_multiply(c, a, b)
-static __attribute__((unused)) void emulate_zero(int t)
-{
-    for (int k = 0; k < 256; k++) tile_register[t].f32[k / 16][k % 16] = 0;
-}
-static __attribute__((unused)) void emulate_load(int t, const void *from, int64_t stride)
-{
-    for (int k = 0; k < 512; k++)
-        tile_register[t].bf16[k / 32][k % 32] = ((const uint16_t *)(const void *)((const char *)from + k / 32 *
-            stride))[k % 32];
-}
-static __attribute__((unused)) void emulate_store(int t, void *to, int64_t stride)
-{
-    for (int k = 0; k < 256; k++)
-        ((float *)(void *)((char *)to + k / 16 * stride))[k % 16] = tile_register[t].f32[k / 16][k % 16];
-}
-/* Numbers without a leading 1 count as 0. */
-static __attribute__((unused)) float emulate_number(uint32_t bits)
-{
-    union { uint32_t bits; float number; } x = {(bits & 0x7f800000) ? bits : bits & 0x80000000};
-    return x.number;
-}
-/* c += a * b: the first elements of all pairs and the second ones are summed apart; their products are exact */
-static __attribute__((unused)) void emulate_multiply(int c, int a, int b)
-{
-    for (int m = 0; m < 16; m++) {
-        float first[16] = {0}, second[16] = {0};
-        for (int k = 0; k < 16; k++) {
-            const float x = emulate_number((uint32_t)tile_register[a].bf16[m][2 * k] << 16),
-                        y = emulate_number((uint32_t)tile_register[a].bf16[m][2 * k + 1] << 16);
-            for (int n = 0; n < 16; n++) {
-                const uint32_t pair = tile_register[b].pairs[k][n];
-                first[n] += x * emulate_number(pair << 16);
-                second[n] += y * emulate_number(pair & 0xffff0000);
-            }
-        }
-        for (int n = 0; n < 16; n++) tile_register[c].f32[m][n] += first[n] + second[n];
-    }
-}
+#include "attnrt_tiles.h" /* of attnc's runtime */
 #else
 #ifdef ATTN_NO_TILES
 #define attn_tiles() 0
@@ -175,14 +126,23 @@ static __attribute__((unused)) void emulate_multiply(int c, int a, int b)
 #define tile_store(t, to, stride) \
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(to), "r"((int64_t)(stride)) : "memory")
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
+#define take_not_less(lanes, x, least) __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(lanes) : "v"(x), "v"(least))
+#define take_remainder(f, x) __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x))
+#define take_scaled(y, p, n, lanes) \
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(n), "Yk"(lanes))
+#define take_root(y, x) __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x))
 static __attribute__((unused)) const uint8_t tile_shapes[64] = {
     1, [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64, [26] = 64, [28] = 64, [30] = 64,
     [48] = 16, 16, 16, 16, 16, 16, 16, 16};
 #endif
 
 /* ==== x86-64-v4 with products of bf16, matrix units ==== */
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(ATTN_EMULATE_TILES)
+#ifdef ATTN_EMULATE_TILES
+#define TARGET_v4bf16amx
+#else
 #define TARGET_v4bf16amx __attribute__((target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#endif
 
 /* 16 elements in a register; mask_v4bf16amx compares them, ints_v4bf16amx are positions,
    wide_v4bf16amx is for what needs double. */
@@ -217,15 +177,15 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16amx(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    take_not_less(normal, x, splat_v4bf16amx(-126.0f));
+    take_remainder(f, x); /* without the nearest integer, 0 for infinity */
     vec_v4bf16amx p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
     p = p * f + 0.24022651f;
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    take_scaled(y, p, x - f, normal); /* p * 2^(x - f) */
     return y;
 }
 
@@ -234,12 +194,12 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16amx(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
+    take_not_less(normal, x, splat_v4bf16amx(-126.0f));
+    take_remainder(f, x);
     vec_v4bf16amx p = f * 0.0558282f + 0.2426278f;
     p = p * f + 0.6931214f;
     p = p * f + 0.9999251f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    take_scaled(y, p, x - f, normal);
     return y;
 }
 
@@ -1233,7 +1193,7 @@ TARGET_v4bf16amx static void softmax_causal_bf16_few_v4bf16amx(const struct call
 #endif
 
 /* ==== x86-64-v4 with products of bf16 ==== */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)
 #define TARGET_v4bf16 __attribute__((target("avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
 /* 16 elements in a register; mask_v4bf16 compares them, ints_v4bf16 are positions,
@@ -4691,7 +4651,7 @@ struct version {
 static struct version version(int64_t n_k, int64_t rows)
 {
     (void)n_k;
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(ATTN_EMULATE_TILES)
     if (attn_tiles() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         {
@@ -4700,7 +4660,7 @@ static struct version version(int64_t n_k, int64_t rows)
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16amx, .tile = 512, .own = 217152};
     }
 #endif
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)
     if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
         && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && (ATTN_SLOWER_TOO ||
         !__builtin_cpu_is("intel"))) {

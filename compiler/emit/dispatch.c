@@ -21,6 +21,13 @@ bool emit_any_paired(const struct compilation *const *c, int compilations)
     return false;
 }
 
+bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (loops_on_matrix_units(c[k]->loops)) return true;
+    return false;
+}
+
 bool emit_any_in_phases(const struct compilation *const *c, int compilations)
 {
     for (int k = 0; k < compilations; k++)
@@ -72,8 +79,15 @@ bool emit_certain_target(const struct target *t)
 const char *emit_guard(const struct compilation *const *c, int k)
 {
     const char *guard = c[k]->target->guard;
+    /* emulated units need no instructions of the processor, and their header has no others */
+    if (*guard && target_has(c[k]->target, TARGET_MATRIX_UNITS))
+        return arena_printf(c[k]->graph->module->arena, "%s || defined(ATTN_EMULATE_TILES)", guard);
     for (int n = 0; n < k; n++) {
         const struct target *better = c[n]->target;
+        if (target_has(better, TARGET_MATRIX_UNITS) && target_has(c[k]->target, TARGET_BF16_PRODUCTS) &&
+            !strstr(guard, "EMULATE"))
+            guard = arena_printf(c[k]->graph->module->arena, "%s%s!defined(ATTN_EMULATE_TILES)", guard,
+                                 *guard ? " && " : "");
         if (better == c[k]->target || *better->supported || strstr(guard, better->guard)) continue;
         guard = arena_printf(c[k]->graph->module->arena, "%s%s!%s", guard, *guard ? " && " : "", better->guard);
     }

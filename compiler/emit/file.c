@@ -113,8 +113,10 @@ static void includes(const struct emitted_file *e, struct text *out)
                          ? "#include <string.h>\n#ifdef __unix__\n#include <sched.h>\n#endif\n"
                      : e->p->spec->emit & EMIT_DECODE ? "#include <string.h>\n"
                                                       : "",
-                     emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
-                                                            : ""));
+                     emit_any_on_matrix_units(e->c, e->compilations)
+                         ? "#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)\n#include <immintrin.h>\n#endif\n"
+                     : emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
+                                                              : ""));
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -179,8 +181,11 @@ static void one_block(const struct compilation *const *c, int count, const char 
                  ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors)
                  : "");
     if (*guard) text_add(out, "#if %s\n", guard);
+    const bool emulated = target_has(t, TARGET_MATRIX_UNITS);
+    if (emulated) text_add(out, "#ifdef ATTN_EMULATE_TILES\n#define TARGET_%s\n#else\n", shared.suffix);
     if (*t->attribute)
         text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);
+    if (emulated) text_add(out, "#endif\n");
     struct text code = {0};
     emit_products(&shared, &code);
     text_append(&code, rows.data, rows.length);
@@ -238,11 +243,7 @@ void emit_source(const struct emission *p, const struct target *only, const char
     heading(e, file);
     includes(e, file);
     emit_preamble(e, out);
-    for (int k = 0; k < compilations; k++)
-        if (loops_on_matrix_units(c[k]->loops)) {
-            emit_tile_registers(out);
-            break;
-        }
+    if (emit_any_on_matrix_units(c, compilations)) emit_tile_registers(out);
     bool certain = false;
     for (int k = 0; k < compilations; k++) certain |= emit_certain_target(c[k]->target);
     tables(c[0], certain, out);

@@ -172,6 +172,7 @@ const char *emit_runtime_dtype(enum dtype dtype);
 bool emit_by_length(const struct version *v, int versions);
 /* Whether some products need the processor's own instructions. */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
+bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
 bool emit_any_in_order(const struct compilation *const *c, int compilations);
 bool emit_any_slower(const struct compilation *const *c, int compilations); /* on some processors that support it */

@@ -71,6 +71,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "DQ", dq);
     template_set_number(x, "F16C", strstr(target->attribute, "f16c") != NULL);
     template_set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
+    template_set_number(x, "MATRIX_UNITS", target_has(target, TARGET_MATRIX_UNITS));
     template_set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
     set_constants(x, f64, dq);
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */

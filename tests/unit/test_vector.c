@@ -15,6 +15,7 @@
 #define TARGET
 #define PAIRED 0
 #define BF16_PRODUCTS 0
+#define MATRIX_UNITS 0
 #define COMPENSATED 1
 #define ROWS 3
 #define VECTORS 2

@@ -98,7 +98,10 @@ TARGET INLINE vec_T exp2_T(vec_T x)
 #if DQ
     vec_T f, y;
     uint16_t normal;
-#if F64
+#if MATRIX_UNITS
+    take_not_less(normal, x, splat_T(EXP2_MIN));
+    take_remainder(f, x); /* without the nearest integer, 0 for infinity */
+#elif F64
     __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
     __asm__("vreducepd $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
 #else
@@ -133,7 +136,9 @@ TARGET INLINE vec_T exp2_T(vec_T x)
     p = p * f + 1.0f;
 #endif
 #if DQ
-#if F64
+#if MATRIX_UNITS
+    take_scaled(y, p, x - f, normal); /* p * 2^(x - f) */
+#elif F64
     __asm__("vscalefpd %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
 #else
     __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
@@ -152,12 +157,21 @@ TARGET INLINE vec_T exp2_coarse_T(vec_T x)
 {
     vec_T f, y;
     uint16_t normal;
+#if MATRIX_UNITS
+    take_not_less(normal, x, splat_T(EXP2_MIN));
+    take_remainder(f, x);
+#else
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
+#endif
     vec_T p = f * 0.0558282f + 0.2426278f;
     p = p * f + 0.6931214f;
     p = p * f + 0.9999251f;
+#if MATRIX_UNITS
+    take_scaled(y, p, x - f, normal);
+#else
     __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+#endif
     return y;
 }
 #endif
@@ -260,7 +274,9 @@ TARGET INLINE vec_T sqrt_T(vec_T x)
 {
 #if AVX
     vec_T y;
-#if F64
+#if MATRIX_UNITS
+    take_root(y, x);
+#elif F64
     __asm__("vsqrtpd %1, %0" : "=v"(y) : "v"(x));
 #else
     __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
