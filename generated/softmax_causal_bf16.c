@@ -27,7 +27,7 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
-     x86-64-v4  quadratic with products of bf16, tiles of 16 queries and 64 keys; 217152 bytes of workspace a thread
+     x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys; 217152 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
      x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread

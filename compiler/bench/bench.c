@@ -151,6 +151,17 @@ static double expected_seconds(const struct bench *b, int point, int entry)
     return seconds;
 }
 
+static void set_rates(const struct bench *b, enum dtype dtype, int threads, struct bench_result *result)
+{
+    struct machine *m = b->machine;
+    result->rates = (struct rates){machine_peak(m, dtype, threads, 0),
+                                   result->on_units ? machine_unit_peak(m, threads, 0) : 0,
+                                   machine_bandwidth(m, threads, 0)};
+    result->peak = result->on_units ? result->rates.units : result->rates.peak;
+    result->peak_spread = machine_peak_spread(m, dtype, threads);
+    if (result->on_units) result->peak_spread = fmax(result->peak_spread, machine_unit_peak_spread(m, threads));
+}
+
 /* False: the entry is left out at this point, and the result says why. */
 static bool prepare(struct running *r, int point, int entry)
 {
@@ -187,9 +198,8 @@ static bool prepare(struct running *r, int point, int entry)
                                       at->length, at->length};
     result->form = program.whole->linear ? "linear" : "quadratic";
     count_parts(&program, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
-    result->peak = machine_peak(b->machine, unit->spec->dtype, at->threads, 0);
-    result->peak_spread = machine_peak_spread(b->machine, unit->spec->dtype, at->threads);
-    result->bandwidth = machine_bandwidth(b->machine, at->threads, 0);
+    result->unit = program_unit(&program, &result->on_units);
+    set_rates(b, unit->spec->dtype, at->threads, result);
     double expected = expected_seconds(b, point, entry);
     if (expected > b->request.limit) {
         result->best = expected;
@@ -276,16 +286,17 @@ static void measure_machine(struct running *r, int point)
     struct bench *b = r->b;
     say_point(r, point, "the machine");
     int threads = b->point[point].threads;
-    double bandwidth = machine_bandwidth(b->machine, threads, TURN);
-    for (int e = 0; e < b->entries; e++) machine_peak(b->machine, b->unit[e]->spec->dtype, threads, TURN);
+    machine_bandwidth(b->machine, threads, TURN);
+    bool units = false;
+    for (int e = 0; e < b->entries; e++) {
+        machine_peak(b->machine, b->unit[e]->spec->dtype, threads, TURN);
+        units |= b->point[point].result[e].on_units;
+    }
+    if (units) machine_unit_peak(b->machine, threads, TURN);
     pthread_mutex_lock(&r->lock);
     for (int k = 0; k <= point; k++)
-        for (int e = 0; e < b->entries && b->point[k].threads == threads; e++) {
-            struct bench_result *result = &b->point[k].result[e];
-            result->peak = machine_peak(b->machine, b->unit[e]->spec->dtype, threads, 0);
-            result->peak_spread = machine_peak_spread(b->machine, b->unit[e]->spec->dtype, threads);
-            result->bandwidth = bandwidth;
-        }
+        for (int e = 0; e < b->entries && b->point[k].threads == threads; e++)
+            set_rates(b, b->unit[e]->spec->dtype, threads, &b->point[k].result[e]);
     pthread_mutex_unlock(&r->lock);
 }
 

@@ -19,13 +19,13 @@ struct figures {
 
 double bench_expected(const struct bench_result *r)
 {
-    return roofline_seconds(&r->roofline, r->peak, r->bandwidth, NULL);
+    return roofline_seconds(&r->roofline, &r->rates, NULL);
 }
 
 static struct figures figures_of(const struct bench_result *r)
 {
     bool memory;
-    double expected = roofline_seconds(&r->roofline, r->peak, r->bandwidth, &memory);
+    double expected = roofline_seconds(&r->roofline, &r->rates, &memory);
     return (struct figures){.gflops = r->counts.flops / r->best / 1e9,
                             .share = r->counts.flops / r->best / r->peak,
                             .intensity = r->counts.flops / r->counts.bytes,
@@ -47,7 +47,7 @@ static bool told(const struct bench_result *r)
 
 /* ---- the table ---- */
 
-enum { COLUMNS = 17, CELL = 64 };
+enum { COLUMNS = 18, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
     const char *skipped; /* in place of the last cells */
@@ -59,6 +59,7 @@ enum column {
     SPEC,
     PASS,
     FORM,
+    UNIT,
     MEDIAN,
     BEST,
     SPREAD,
@@ -95,6 +96,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int en
     if (line->skipped) return;
     struct figures f = figures_of(r);
     snprintf(line->cell[FORM], CELL, "%s", r->form);
+    snprintf(line->cell[UNIT], CELL, "%s", r->unit);
     table_seconds(r->median, line->cell[MEDIAN], CELL);
     table_seconds(r->best, line->cell[BEST], CELL);
     if (r->runs > 1)
@@ -131,10 +133,11 @@ static void print_machine(const struct bench *b, struct text *out)
                 for (int e2 = 0; e2 < b->entries && (k2 < k || e2 < e); e2++)
                     before |= b->point[k2].result[e2].peak == r->peak; /* measured once */
             if (r->peak > 0 && !before)
-                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads,
+                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s%s, %.1f GB/s of memory\n", b->point[k].threads,
                          b->point[k].threads == 1 ? "" : "s", r->peak / 1e9,
-                         dtype_name(dtype_of_sums(b->unit[e]->spec->dtype)), unsteady(r, spread, sizeof spread),
-                         r->bandwidth / 1e9);
+                         dtype_name(r->on_units ? DTYPE_BF16 : dtype_of_sums(b->unit[e]->spec->dtype)),
+                         r->on_units ? " on matrix units" : "", unsteady(r, spread, sizeof spread),
+                         r->rates.bandwidth / 1e9);
         }
 }
 
@@ -153,6 +156,7 @@ static void print_table(const struct bench *b, struct text *out)
                          [SPEC] = {"spec", true},
                          [PASS] = {"pass", backward},
                          [FORM] = {"form", true},
+                         [UNIT] = {"unit", true},
                          [MEDIAN] = {"median", true},
                          [BEST] = {"best", true},
                          [SPREAD] = {"spread", true},
@@ -189,8 +193,8 @@ static void print_table(const struct bench *b, struct text *out)
                 text_add(out, "left out: %s", line[k].skipped);
                 break;
             }
-            table_cell(out, k < 0 ? column[c].title : line[k].cell[c], width[c], c == SPEC || c == PASS || c == FORM,
-                       c == last);
+            table_cell(out, k < 0 ? column[c].title : line[k].cell[c], width[c],
+                       c == SPEC || c == PASS || c == FORM || c == UNIT, c == last);
             if (c < last) text_add(out, "  ");
         }
         text_add(out, "\n");
@@ -223,7 +227,7 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 37 };
+enum { FIELDS = 38 };
 
 static void fields_of(const struct bench *b, const struct bench_point *p, int entry, struct field *field)
 {
@@ -261,7 +265,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"scalar_operations", REAL, .real = r->counts.scalars, .absent = no},
         {"bytes", REAL, .real = r->counts.bytes, .absent = no},
         {"flops_per_byte", REAL, .real = f.intensity, .absent = no},
-        {"bandwidth_gbs", REAL, .real = r->bandwidth / 1e9, .absent = no},
+        {"bandwidth_gbs", REAL, .real = r->rates.bandwidth / 1e9, .absent = no},
         {"bound", WORD, .word = f.memory_bound ? "memory" : "compute", .absent = no},
         {"expected_s", REAL, .real = f.expected, .absent = no},
         {"measured_over_expected", REAL, .real = f.ratio, .absent = no},
@@ -271,6 +275,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"pass", WORD, .word = bench_pass(b, entry)},
         {"saved_bytes", WHOLE, .whole = (int64_t)r->saved, .absent = no || !b->o->backward},
         {"over_forward", REAL, .real = over, .absent = over <= 0},
+        {"unit", WORD, .word = r->unit, .absent = no},
     };
     memcpy(field, all, sizeof all);
 }

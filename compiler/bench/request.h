@@ -23,8 +23,11 @@ struct bench_result {
     double spread; /* of the calls, as repeats_spread has it */
     struct counts counts;
     struct roofline roofline;
-    double peak, bandwidth; /* of as many threads, a second */
-    double peak_spread;     /* of the turns that the peak was measured in */
+    struct rates rates; /* of as many threads, a second */
+    const char *unit;   /* what multiplies: "AVX2", "AMX" */
+    bool on_units;      /* matrix units: the peak is theirs */
+    double peak;        /* of those two that shares are of */
+    double peak_spread; /* of the turns that the peak was measured in */
     size_t workspace;
 };
 struct bench_point {

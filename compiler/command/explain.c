@@ -167,7 +167,9 @@ static void explain_algorithm(const struct unit *p)
         printf("  crossover: by the schedule the linear form is taken from %lld keys on\n", (long long)from);
     else if (!first->linear)
         printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)from,
-               loops_paired(first->loops) ? ", with products of bf16 in the quadratic one" : "");
+               loops_on_matrix_units(first->loops) ? ", with the quadratic one on matrix units"
+               : loops_paired(first->loops)        ? ", with products of bf16 in the quadratic one"
+                                                   : "");
 }
 
 static void explain_expression(const char *key, const struct expression *e, bool *any)
@@ -205,18 +207,33 @@ struct costs {
 
 /* What a unit is held against. */
 struct limits {
-    double peak, bandwidth, spread;
+    struct rates rates; /* those of matrix units, where the first target has some and the machine too */
+    double spread;
     int64_t cache;
 };
 
+/* The best target that was asked for, or where the machine was, the one that it runs. */
+static const struct target *costs_target(const struct unit *p, const struct costs *costs)
+{
+    const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
+    return here ? here : p->compilation[0]->target;
+}
+
 static struct limits limits_of(const struct unit *p, const struct costs *costs)
 {
-    const struct target *target = p->compilation[0]->target;
+    const struct target *target = costs_target(p, costs);
     const enum dtype dtype = p->spec->dtype;
-    if (!costs->machine) return (struct limits){nominal_peak(target, dtype), nominal_bandwidth(), 0, target->l2_bytes};
-    return (struct limits){machine_peak(costs->machine, dtype, costs->threads, 0),
-                           machine_bandwidth(costs->machine, costs->threads, 0),
-                           machine_peak_spread(costs->machine, dtype, costs->threads), machine_cache()};
+    const bool units = target_has(target, TARGET_MATRIX_UNITS);
+    struct limits limits = {nominal_rates(target, dtype), 0, target->l2_bytes};
+    struct machine *const m = costs->machine;
+    if (m)
+        limits = (struct limits){{machine_peak(m, dtype, costs->threads, 0),
+                                  units ? machine_unit_peak(m, costs->threads, 0) : 0,
+                                  machine_bandwidth(m, costs->threads, 0)},
+                                 machine_peak_spread(m, dtype, costs->threads),
+                                 machine_cache()};
+    if (!units) limits.rates.units = 0;
+    return limits;
 }
 
 /* The rows of a table, of forward, of one query or as many as keys, or of backward. Returns whether all pairs were
@@ -224,7 +241,7 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
 static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, bool backward,
                         bool one_query)
 {
-    const struct target *target = p->compilation[0]->target;
+    const struct target *target = costs_target(p, costs);
     bool exact = true;
     printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
            "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
@@ -243,7 +260,7 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
         char time[32], share[16] = "-";
         count_parts(&program, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, &counts,
                     &roofline);
-        double seconds = roofline_seconds(&roofline, limits->peak, limits->bandwidth, &memory);
+        double seconds = roofline_seconds(&roofline, &limits->rates, &memory);
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
         printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n,
                compilation_form(few ? few : program.whole), counts.flops, counts.visited, share, counts.work,
@@ -254,24 +271,36 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
     return exact;
 }
 
+/* What stands after the rate of vectors: " (products of bf16 on matrix units, AMX: 1024)", or nothing. */
+static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
+{
+    if (rate <= 0) return "";
+    return arena_printf(p->arena, " (products of bf16 on matrix units, %s: %.*f)",
+                        target_unit(costs_target(p, costs), TARGET_MATRIX_UNITS), costs->machine ? 1 : 0, rate);
+}
+
 static void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
 {
     const struct limits limits = limits_of(p, costs);
     bool ids = false;
     section("Roofline, for one head with n queries and keys");
     if (costs->machine) {
-        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads,
-               costs->threads == 1 ? "" : "s", limits.peak / 1e9, limits.bandwidth / 1e9, costs->compiler);
+        printf("  this machine, %d thread%s: %.1f GFLOP/s%s, %.1f GB/s of memory; measured with %s\n", costs->threads,
+               costs->threads == 1 ? "" : "s", limits.rates.peak / 1e9,
+               unit_rate_text(p, costs, limits.rates.units / 1e9), limits.rates.bandwidth / 1e9, costs->compiler);
         if (limits.spread > SPREAD_MAX)
             printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n",
                    100 * limits.spread);
     } else {
-        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", p->compilation[0]->target->name,
-               limits.peak, limits.bandwidth);
+        printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n", p->compilation[0]->target->name,
+               limits.rates.peak, unit_rate_text(p, costs, limits.rates.units), limits.rates.bandwidth);
     }
     printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of "
            "cache\n",
-           limits.peak / limits.bandwidth, (long long)limits.cache);
+           limits.rates.peak / limits.rates.bandwidth, (long long)limits.cache);
+    if (limits.rates.units > 0)
+        printf("  and of products on matrix units what has less than %.1f\n",
+               limits.rates.units / limits.rates.bandwidth);
     const bool exact = print_costs(p, costs, &limits, false, false);
     if (has_few(p)) {
         printf("  and with one query and n keys\n");
@@ -405,9 +434,8 @@ static void explain_targets(const struct unit *p)
                "workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
                p->compilation[t]->target->registers, compilation_form(p->compilation[t]),
-               loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
-               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
-               (long long)loops_bytes(p->compilation[t]->loops));
+               compilation_products(p->compilation[t]), (long long)p->compilation[t]->tile_q,
+               (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
 }
 
 static void explain_pairs(const struct unit *p)
@@ -420,8 +448,8 @@ static void explain_pairs(const struct unit *p)
     printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n",
            products, scalars);
     long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
-    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys,
-           (long long)c->tile_q, (double)products * (double)c->tile_q / (double)keys);
+    printf("  %lld bytes read for a key and its value, once for every %lld queries: %.1f FLOPs a byte\n", keys,
+           (long long)queries_together(c), (double)products * (double)queries_together(c) / (double)keys);
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim,
            element * (long long)spec->value_dim);
 }

@@ -40,12 +40,19 @@ static double bytes_a_point(const struct module *m, const struct array *a)
     return bytes;
 }
 
+int64_t queries_together(const struct compilation *c)
+{
+    for (const struct stmt *s = c->loops ? c->loops->body : NULL; s; s = s->body)
+        if (s->block) return s->step;
+    return c->tile_q;
+}
+
 double bytes_moved(const struct compilation *c, const struct problem_size *size, double visited, int64_t cache)
 {
     const struct loops *l = c->loops;
     const struct module *m = c->graph->module;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
-    const double lanes = points_of(m, size, result->rank, result->axes), met = visited / (double)c->tile_q;
+    const double lanes = points_of(m, size, result->rank, result->axes), met = visited / (double)queries_together(c);
     double row = 0, bytes = 0;
     struct roles roles;
     roles_of(c->graph, 0, &roles);

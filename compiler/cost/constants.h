@@ -18,9 +18,6 @@ static const double RECENT_COST = 2;
    the machine busy. Fitted to the lengths that were the fastest for sketches of size 32 and 64; only the choice of a
    length counts it. */
 static const double SHORT_CHUNK_COST = 12;
-/* The share of its work that a product of pairs of bf16 saves: an instruction takes two of them in the time of one
-   float. */
-static const double BF16_SAVING = 0.5;
 /* The share of a peak of multiply-adds on registers alone that products of kernels reach. */
 static const double PRODUCT_SHARE = 0.85;
 /* A core of which nothing was measured: vector units that multiply and add in every cycle, and bytes of memory a cycle,

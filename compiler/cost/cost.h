@@ -11,8 +11,9 @@ int64_t crossover_length(const struct compilation *quadratic, const struct compi
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Why the linear form takes more work however long the sequence is, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
-/* What products of pairs of bf16 take off the work for a query and a key. */
+/* What products of pairs of bf16 take off the work for a query and a key; FLOPs of those on matrix units. */
 double work_saved_by_bf16(const struct compilation *c);
+double work_on_units(const struct compilation *c);
 /* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update,
    the token's own chunk. */
 double linear_cost(const struct compilation *linear);
@@ -25,6 +26,9 @@ bool graph_has_pairs(const struct graph *g);
    key. */
 double value_work(const struct graph *g, const struct value *v);
 double fold_work(const struct compilation *c);
+
+/* How many queries meet a key that is read once: those of a tile, or of a block of tiles. */
+int64_t queries_together(const struct compilation *c);
 
 /* What one call has to do (count.c). */
 struct counts {
@@ -56,12 +60,21 @@ void count_pair(const struct graph *g, long long *products, long long *scalars);
 
 /* How long a call should take (roofline.c). */
 struct roofline {
-    double work, bytes; /* FLOPs that the peak would take as long for */
+    double work, unit_work,
+        bytes; /* FLOPs that the peak of vectors, and that of matrix units, would take as long for */
 };
-/* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of
-   memory a cycle as servers have them. */
+/* What a machine does in a second, or a core in a cycle: FLOPs of vectors, FLOPs of matrix units, bytes. */
+struct rates {
+    double peak, units, bandwidth;
+};
+/* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, FLOPs of its
+   matrix units, 0 without any, and bytes of memory a cycle as servers have them. */
 double nominal_peak(const struct target *t, enum dtype dtype);
-double nominal_bandwidth(void);
+struct rates nominal_rates(const struct target *t, enum dtype dtype);
+/* What multiplies in the products of a program's parts, or in most of their work: "AVX2", "AMX"; *on_units: some of
+   them are on matrix units. */
+struct program;
+const char *program_unit(const struct program *p, bool *on_units);
 /* Arrays that fit a cache of `cache` bytes are not read from memory in one call after the other; 0: none do. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache);
@@ -73,7 +86,7 @@ struct program {
 };
 void count_parts(const struct program *p, const struct problem_size *size, int64_t document, int threads, int64_t cache,
                  struct counts *out, struct roofline *roofline);
-/* At `peak` FLOPs and `bandwidth` bytes a second; sets *memory, which may be NULL, where bytes take longer. */
-double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
+/* Sets *memory, which may be NULL, where bytes take longer. */
+double roofline_seconds(const struct roofline *r, const struct rates *rates, bool *memory);
 
 #endif

@@ -653,7 +653,7 @@ void count_parts(const struct program *p, const struct problem_size *size, int64
                  struct counts *out, struct roofline *roofline)
 {
     *out = (struct counts){.exact = true};
-    *roofline = (struct roofline){0, 0};
+    *roofline = (struct roofline){0};
     count_useful(p->whole, size, document, out);
     for (int k = 0; k < p->parts; k++) {
         struct counts part = {.exact = true};
@@ -666,6 +666,7 @@ void count_parts(const struct program *p, const struct problem_size *size, int64
         out->once += part.once;
         out->exact &= part.exact;
         roofline->work += of_part.work;
+        roofline->unit_work += of_part.unit_work;
         roofline->bytes += of_part.bytes;
     }
 }

@@ -88,25 +88,39 @@ double linear_cost(const struct compilation *c)
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
-    return work.query + keys * (work.pair + work.key / (double)c->tile_q);
+    return work.query + keys * (work.pair + work.key / (double)queries_together(c));
 }
 
-/* Of the work for a query and key. */
-static double saved_by_bf16(const struct loops *l, const struct stmt *s)
+/* The products of bf16 for a query and key: those on matrix units, or the others. */
+static double products_of_bf16(const struct loops *l, const struct stmt *s, bool matrix)
 {
-    double saved = 0;
+    double work = 0;
     for (; s; s = s->next) {
-        saved += saved_by_bf16(l, s->body);
-        if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired) continue;
+        work += products_of_bf16(l, s->body, matrix);
+        if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired || l->array[s->operand[1].of].matrix != matrix)
+            continue;
         const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis];
-        saved += PRODUCT_COST * BF16_SAVING * (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
+        work += PRODUCT_COST * (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
     }
-    return saved;
+    return work;
+}
+
+double work_on_units(const struct compilation *c)
+{
+    return products_of_bf16(c->loops, c->loops->body, true);
+}
+
+/* The time of a product of bf16 in that of one of f32. */
+static double share_of_f32(const struct target *t, enum target_feature feature)
+{
+    return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));
 }
 
 double work_saved_by_bf16(const struct compilation *c)
 {
-    return saved_by_bf16(c->loops, c->loops->body);
+    const double others = products_of_bf16(c->loops, c->loops->body, false), on_units = work_on_units(c);
+    return (others > 0 ? others * (1 - share_of_f32(c->target, TARGET_BF16_PRODUCTS)) : 0) +
+           (on_units > 0 ? on_units * (1 - share_of_f32(c->target, TARGET_MATRIX_UNITS)) : 0);
 }
 
 static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double saved)

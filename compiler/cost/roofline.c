@@ -3,8 +3,10 @@
    takes. */
 #include "cost.h"
 #include "constants.h"
+#include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
+#include "../spec/spec.h"
 #include "../target/target.h"
 
 double nominal_peak(const struct target *t, enum dtype dtype)
@@ -12,9 +14,22 @@ double nominal_peak(const struct target *t, enum dtype dtype)
     return NOMINAL_VECTOR_UNITS * PRODUCT_COST * (double)t->vector_bytes / dtype_bytes(dtype_of_sums(dtype));
 }
 
-double nominal_bandwidth(void)
+struct rates nominal_rates(const struct target *t, enum dtype dtype)
 {
-    return NOMINAL_BANDWIDTH;
+    return (struct rates){nominal_peak(t, dtype), PRODUCT_COST * target_multiply_adds(t, TARGET_MATRIX_UNITS),
+                          NOMINAL_BANDWIDTH};
+}
+
+const char *program_unit(const struct program *p, bool *on_units)
+{
+    const struct target *t = p->part[0]->target;
+    bool paired = false;
+    *on_units = false;
+    for (int k = 0; k < p->parts; k++) {
+        *on_units |= loops_on_matrix_units(p->part[k]->loops);
+        paired |= loops_paired(p->part[k]->loops);
+    }
+    return *on_units ? target_unit(t, TARGET_MATRIX_UNITS) : paired ? target_unit(t, TARGET_BF16_PRODUCTS) : t->vectors;
 }
 
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
@@ -23,22 +38,28 @@ struct roofline roofline_of(const struct compilation *c, const struct problem_si
     /* without a state to share, a thread has whole tiles of the lanes: where they are few, some threads have none */
     struct roles roles;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
-    int64_t tiles = 1;
+    int64_t tiles = 1, together = queries_together(c);
     roles_of(c->graph, 0, &roles);
     for (int k = 0; k < result->rank; k++) {
         const int axis = result->axes[k];
         const int64_t extent = axis_extent(c->graph->module, axis, size);
         if (c->graph->module->axis[axis].source == SIZE_CONSTANT) continue;
-        tiles *= axis == roles.lane ? (extent + c->tile_q - 1) / c->tile_q : extent;
+        tiles *= axis == roles.lane ? (extent + together - 1) / together : extent;
     }
     double busy = !c->linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
-    return (struct roofline){.work = counts->work / (PRODUCT_SHARE * busy),
+    /* the work has those on matrix units as what would take vectors as long by the table */
+    const double units = counts->visited * work_on_units(c);
+    const struct rates table = nominal_rates(c->target, c->spec->dtype);
+    const double work = units > 0 ? counts->work - units * table.peak / table.units : counts->work;
+    return (struct roofline){.work = work / (PRODUCT_SHARE * busy),
+                             .unit_work = units / (PRODUCT_SHARE * busy),
                              .bytes = counts->once <= (double)cache ? 0 : counts->bytes};
 }
 
-double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory)
+double roofline_seconds(const struct roofline *r, const struct rates *rates, bool *memory)
 {
-    double of_work = r->work / peak, of_bytes = r->bytes / bandwidth;
+    double of_work = r->work / rates->peak, of_bytes = r->bytes / rates->bandwidth;
+    if (r->unit_work > 0) of_work += r->unit_work / rates->units;
     if (memory) *memory = of_bytes > of_work;
     return of_bytes > of_work ? of_bytes : of_work;
 }

@@ -16,10 +16,12 @@ const char *machine_vectors(const struct machine *m); /* what its peak is measur
 /* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of that number of threads:
    measured when first asked for, in several turns, and for `again` seconds more; the best of all. */
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
+double machine_unit_peak(struct machine *m, int threads, double again); /* of bf16 on matrix units; 0: there are none */
 double machine_bandwidth(struct machine *m, int threads, double again);
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads); /* repeats_spread of its turns */
-int64_t machine_cache(void);                                                  /* bytes of the last cache */
-int64_t machine_memory(void);                                                 /* bytes that are free */
+double machine_unit_peak_spread(struct machine *m, int threads);
+int64_t machine_cache(void);  /* bytes of the last cache */
+int64_t machine_memory(void); /* bytes that are free */
 
 struct loaded_code {
     void *handle;

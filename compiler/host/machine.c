@@ -14,7 +14,7 @@
 static const double FIRST_TURN = 0.03;
 
 enum { MAX_MEASURED = 128, FIRST_TURNS = 5, MAX_TURNS = 64 };
-enum quantity { PEAK_F32, PEAK_F64, BANDWIDTH };
+enum quantity { PEAK_F32, PEAK_F64, PEAK_UNITS, BANDWIDTH };
 struct machine {
     struct loaded_code code;
     const struct machine_probe *probe;
@@ -132,7 +132,9 @@ static struct measured *find(struct machine *m, enum quantity what, int threads)
 static void turn(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
 {
     double rate = 0;
-    if (k->what != BANDWIDTH)
+    if (k->what == PEAK_UNITS)
+        rate = m->probe->units(k->threads, seconds);
+    else if (k->what != BANDWIDTH)
         rate = m->probe->peak(k->what == PEAK_F64, k->threads, seconds);
     else if (a->data)
         rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh,
@@ -168,6 +170,11 @@ double machine_peak(struct machine *m, enum dtype dtype, int threads, double aga
     return measure(m, peak_of(dtype), threads, again)->best;
 }
 
+double machine_unit_peak(struct machine *m, int threads, double again)
+{
+    return measure(m, PEAK_UNITS, threads, again)->best;
+}
+
 double machine_bandwidth(struct machine *m, int threads, double again)
 {
     return measure(m, BANDWIDTH, threads, again)->best;
@@ -176,5 +183,11 @@ double machine_bandwidth(struct machine *m, int threads, double again)
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads)
 {
     const struct measured *k = measure(m, peak_of(dtype), threads, 0);
+    return repeats_spread(k->took, k->turns);
+}
+
+double machine_unit_peak_spread(struct machine *m, int threads)
+{
+    const struct measured *k = measure(m, PEAK_UNITS, threads, 0);
     return repeats_spread(k->took, k->turns);
 }

@@ -10,6 +10,29 @@ double attn_seconds(void); /* of the runtime, which is inside attnc */
 
 #define STEPS 1000000
 
+/* As in compiler/emit/c/tiles.c. */
+#ifdef ATTN_EMULATE_TILES
+#include "attnrt_tiles.h"
+#define HAS_TILES
+#define TILE_STEPS 100
+#define WITH_TILES
+#elif defined(__x86_64__) && defined(__linux__) && (__clang_major__ >= 12 || (!defined(__clang__) && __GNUC__ >= 11))
+#define HAS_TILES
+#define WITH_TILES __attribute__((target("amx-tile,amx-bf16")))
+int attn_tiles(void); /* of the runtime, too */
+#define TILE_STEPS (STEPS / 8)
+static const struct {
+    uint8_t palette, first_row, unused[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} tile_shapes = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+#define configure_tiles() __asm__ volatile("ldtilecfg %0" : : "m"(tile_shapes) : "memory")
+#define release_tiles() __asm__ volatile("tilerelease" : : : "memory")
+#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : : :)
+#define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
+#endif
+#define TILE_FLOPS (2.0 * 16 * 16 * 32) /* of one product */
+
 /* One thread's loop: CHAINS registers of WIDTH elements, which is enough to hide the latency of a multiply-add and to
    fill the ports. */
 #define PEAK_LOOP(NAME, TARGET, REAL, WIDTH, CHAINS, CONSTRAINT) \
@@ -83,10 +106,8 @@ static int threads(void)
 
 /* FLOPs a second, the best of what fits into `seconds`. Loops are called from the parallel region, never written inside
    it: the compilers outline a region without its target attribute. */
-static double peak(int wide, int count, double seconds)
+static double best_rate(double (*loop)(void), double flops, int count, double seconds)
 {
-    const struct loop loop = widest();
-    const double flops = 2.0 * STEPS * loop.chains * loop.vector_bytes / (wide ? 8 : 4);
     double best = 0, begun = attn_seconds();
 #ifndef _OPENMP
     count = 1;
@@ -97,13 +118,54 @@ static double peak(int wide, int count, double seconds)
 #pragma omp parallel num_threads(count)
 #endif
         {
-            volatile double keep = loop.run[wide != 0]();
+            volatile double keep = loop();
             (void)keep;
         }
         const double rate = flops * count / (attn_seconds() - start);
         if (rate > best) best = rate;
     }
     return best;
+}
+
+static double peak(int wide, int count, double seconds)
+{
+    const struct loop loop = widest();
+    return best_rate(loop.run[wide != 0], 2.0 * STEPS * loop.chains * loop.vector_bytes / (wide ? 8 : 4), count,
+                     seconds);
+}
+
+/* Products of tiles on registers alone, which are zero; four sums hide the latency of each. */
+#ifdef HAS_TILES
+WITH_TILES static double tiles(void)
+{
+    configure_tiles();
+    tile_zero(0);
+    tile_zero(1);
+    tile_zero(2);
+    tile_zero(3);
+    tile_zero(4);
+    tile_zero(5);
+    tile_zero(6);
+    tile_zero(7);
+    for (long step = 0; step < TILE_STEPS; step++) {
+        tile_multiply(0, 4, 6);
+        tile_multiply(1, 4, 7);
+        tile_multiply(2, 5, 6);
+        tile_multiply(3, 5, 7);
+    }
+    release_tiles();
+    return 0;
+}
+#endif
+
+static double units(int count, double seconds)
+{
+#ifdef HAS_TILES
+    if (attn_tiles()) return best_rate(tiles, 4 * TILE_FLOPS * TILE_STEPS, count, seconds);
+#endif
+    (void)count;
+    (void)seconds;
+    return 0;
 }
 
 /* Bytes a second of a = b + s * c over three arrays of n numbers, the best of what fits into `seconds`; what a cache
@@ -137,4 +199,4 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     return best;
 }
 
-const struct machine_probe machine_probe = {vectors, threads, peak, triad};
+const struct machine_probe machine_probe = {vectors, threads, peak, units, triad};

@@ -9,6 +9,8 @@ struct machine_probe {
     int (*threads)(void);         /* OpenMP's default; 1 without OpenMP */
     /* FLOPs a second in f32, or (`wide`) f64; each is the best of what fits into `seconds`. */
     double (*peak)(int wide, int threads, double seconds);
+    /* FLOPs a second of products of bf16 on matrix units; 0: this process may not use any. */
+    double (*units)(int threads, double seconds);
     /* Bytes a second of a = b + s * c over arrays of n numbers, which are written first if they are fresh. */
     double (*triad)(double *a, double *b, double *c, int64_t n, int threads, int fresh, double seconds);
 };

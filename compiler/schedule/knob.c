@@ -47,6 +47,13 @@ struct register_block schedule_block(const struct target *t, const struct schedu
     return (struct register_block){(int)rows, vectors < max ? (int)vectors : max};
 }
 
+const char *compilation_products(const struct compilation *c)
+{
+    return loops_on_matrix_units(c->loops) ? " on matrix units"
+           : loops_paired(c->loops)        ? " with products of bf16"
+                                           : "";
+}
+
 const char *compilation_form(const struct compilation *c)
 {
     return c->linear ? "linear" : c->few ? "few" : "quadratic";

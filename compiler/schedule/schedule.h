@@ -57,6 +57,7 @@ struct compilation {
 
 /* "quadratic", "few" or "linear"; whether the second is for a problem of that size. (knob.c) */
 const char *compilation_form(const struct compilation *c);
+const char *compilation_products(const struct compilation *c); /* " on matrix units", " with products of bf16", or "" */
 bool queries_are_few(const struct problem_size *size);
 
 /* The value of a knob of the compilation's schedule, or `otherwise`. */

@@ -29,17 +29,20 @@ struct row {
     struct target target; /* without any feature */
     enum architecture architecture;
     struct {
-        const char *attribute, *supported, *faster; /* NULL: no machine of the target has it */
+        const char *attribute, *unit; /* NULL: no machine of the target has it */
+        int multiply_adds;
+        const char *supported, *faster;
     } feature[TARGET_FEATURES];
 };
 static const struct row rows[] = {
 #define TEXT(...) #__VA_ARGS__
 #define ALWAYS
-#define HAS(attribute, supported) {attribute, TEXT(supported), ""}
-#define HAS_WHERE(attribute, supported, faster) {attribute, TEXT(supported), TEXT(faster)}
-#define LACKS {NULL, NULL, NULL}
-#define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) \
-    {{name, suffix, attribute, NULL, TEXT(supported), "", vector_bytes, registers, l1, l2, 0}, \
+#define HAS(attribute, unit, multiply_adds, supported) {attribute, unit, multiply_adds, TEXT(supported), ""}
+#define HAS_WHERE(attribute, unit, multiply_adds, supported, faster) \
+    {attribute, unit, multiply_adds, TEXT(supported), TEXT(faster)}
+#define LACKS {NULL, NULL, 0, NULL, NULL}
+#define TARGET(name, suffix, architecture, attribute, vectors, supported, vector_bytes, registers, l1, l2, ...) \
+    {{name, suffix, attribute, NULL, TEXT(supported), "", vectors, vector_bytes, registers, l1, l2, 0}, \
      architecture, \
      {__VA_ARGS__}},
 #include "target.def"
@@ -71,10 +74,10 @@ static const struct condition *conditions(int row)
 #define __builtin_cpu_is(name) false
 #endif
 #define ALWAYS true
-#define HAS(attribute, supported) {supported, true}
-#define HAS_WHERE(attribute, supported, faster) {supported, faster}
+#define HAS(attribute, unit, multiply_adds, supported) {supported, true}
+#define HAS_WHERE(attribute, unit, multiply_adds, supported, faster) {supported, faster}
 #define LACKS {false, false}
-#define TARGET(name, suffix, architecture, attribute, supported, vector_bytes, registers, l1, l2, ...) \
+#define TARGET(name, suffix, architecture, attribute, vectors, supported, vector_bytes, registers, l1, l2, ...) \
     {{supported, true}, __VA_ARGS__},
     static struct condition here[ROWS][1 + TARGET_FEATURES];
     const struct condition found[ROWS][1 + TARGET_FEATURES] = {
@@ -156,6 +159,16 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
     }
     for (int k = 0; k < count; k++) version[k] = with[count - 1 - k];
     return count;
+}
+
+const char *target_unit(const struct target *t, enum target_feature feature)
+{
+    return rows[row_of(t)].feature[feature].unit;
+}
+
+int target_multiply_adds(const struct target *t, enum target_feature feature)
+{
+    return rows[row_of(t)].feature[feature].multiply_adds;
 }
 
 const char *target_features_text(struct arena *arena, const struct target *t)

@@ -12,6 +12,7 @@ struct target {
     const char *guard;     /* preprocessor condition, "" if none */
     const char *supported; /* C condition at run time, "" if always */
     const char *faster;    /* than the versions after it: C condition at run time, "" if always */
+    const char *vectors;   /* "AVX-512" */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
     unsigned features; /* that code may use, as bits: 1 << TARGET_… */
@@ -27,6 +28,9 @@ bool target_has(const struct target *t, enum target_feature feature);
 /* Those that a spec of the dtype is compiled for: with the features that serve it, the most capable first, and last the
    target itself. Returns how many. */
 int target_versions(struct arena *arena, const struct target *t, enum dtype dtype, const struct target **version);
+/* What multiplies pairs of bf16 with a feature that the target has: "AMX"; and how often a core does so in a cycle. */
+const char *target_unit(const struct target *t, enum target_feature feature);
+int target_multiply_adds(const struct target *t, enum target_feature feature);
 const char *target_features_text(struct arena *arena, const struct target *t); /* " with products of bf16", or "" */
 int target_rank(const struct target *t); /* its row in target.def, where the better come first */
 const char *const *target_names(void);   /* NULL-ended */

@@ -44,5 +44,6 @@ double schedule_cycles(const struct unit *p, const struct target *t, const struc
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
     double over = bytes / (double)t->l2_bytes;
     roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));
-    return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), nominal_bandwidth(), NULL);
+    const struct rates rates = nominal_rates(t, p->spec->dtype);
+    return roofline_seconds(&roofline, &rates, NULL);
 }

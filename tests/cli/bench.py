@@ -15,11 +15,13 @@ from cases import AFFINE, DENSE, DOCUMENTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, 
 from suite import Failure, check
 
 QUICK = ('--time', '0', '--quiet')   # one call of each
+UNITS = {'AVX-512', 'AVX2', 'SSE4.2', 'NEON', 'vectors'}
+UNITS_OF_BF16 = {'AMX', 'AVX512-BF16'}
 CASES = []
 FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread '
           'flops gflops peak_gflops peak_spread shaking share_of_peak pairs visited pairs_exact scalar_operations '
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
-          'would_take_s compiler pass saved_bytes over_forward').split()
+          'would_take_s compiler pass saved_bytes over_forward unit').split()
 OF_BACKWARD = {'saved_bytes', 'over_forward'}   # fields that are there where backward is measured
 
 
@@ -159,9 +161,12 @@ def every_type_and_parameter(place):
     check([r['form'] for r in rows if r['spec'] == 'sketch'] == ['quadratic', 'linear'],
           'the sketch is not linear where it is long')
     single = results(place, 'affine.yaml', '--lengths', '50')[0]
+    check(single['unit'] in UNITS, str(single))
     for dtype, size in ('f64', 2), ('bf16', 0.5), ('f16', 0.5):
         row = results(place, 'affine.yaml', '--lengths', '50', '--set', 'dtype=' + dtype)[0]
         check(row['dtype'] == dtype and row['flops'] == single['flops'], str(row))
+        check(row['unit'] in UNITS_OF_BF16 | {single['unit']} if dtype == 'bf16' else row['unit'] == single['unit'],
+              'the unit of %s: %s' % (dtype, row['unit']))
         params = 4 * 4 * 8 * (2 if dtype == 'f64' else 1)
         check(row['bytes'] - params == size * (single['bytes'] - 4 * 4 * 8),
               '%s: %s bytes, of f32 %s' % (dtype, row['bytes'], single['bytes']))
@@ -339,6 +344,14 @@ def explain_has_costs(place):
     check('this machine' not in text and 'expected' not in text, 'it depends on the machine')
     check(text == place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k',
                               env={'OMP_NUM_THREADS': '7', 'HOME': '/'}).stdout, 'not the same each time')
+    core = r'a core of x86-64-v4: 64 FLOPs%s and 4 bytes of memory a cycle\n'
+    check(re.search(core % '', text), text)
+    text = place.attnc('explain', 'soft.yaml', '--set', 'dtype=bf16', '--lengths', '8k').stdout
+    check(re.search(core % r' \(products of bf16 on matrix units, AMX: 1024\)', text)
+          and 'of products on matrix units what has less than 256.0' in text
+          and re.search('^  x86-64-v4 .* quadratic on matrix units: tiles', text, re.M), text)
+    narrow = place.attnc('explain', 'soft.yaml', '--set', 'dtype=bf16', '--target', 'x86-64-v3').stdout
+    check('matrix units' not in narrow, narrow)
     text = place.attnc('explain', 'soft.yaml', '--machine', '--lengths', '512', '--threads', '1').stdout
     check(re.search(r'this machine, 1 thread: [\d.]+ GFLOP/s, [\d.]+ GB/s', text), text)
     check(re.search(r'^ +512 +quadratic.* (compute|memory) +[\d.]+ (µs|ms|s)$', text, re.M), text)
