@@ -94,22 +94,47 @@ static int64_t queries(const struct walk *w)
     return indices(w->lo[w->query], w->hi[w->query], w->stride[w->query]);
 }
 
+/* The loop, in one over keys, over the tiles of a block of queries; NULL: there are none. */
+static const struct stmt *tiles_in(const struct stmt *keys, int query)
+{
+    for (const struct stmt *s = keys->body; s; s = s->next)
+        if (s->op == LOOPS_FOR && s->axis == query) return s;
+    return NULL;
+}
+
+/* The queries of those tiles that meet the tile of keys at hand. */
+static int64_t queries_meeting(struct walk *w, const struct stmt *tiles)
+{
+    const int64_t lo = w->lo[w->query], hi = w->hi[w->query];
+    int64_t met = 0;
+    for (int64_t at = lo; at < hi; at += tiles->step) {
+        w->lo[w->query] = at;
+        w->hi[w->query] = at + tiles->step < hi ? at + tiles->step : hi;
+        if (!tiles->when || expr_eval_int(tiles->when, &w->env)) met += queries(w);
+    }
+    w->lo[w->query] = lo;
+    w->hi[w->query] = hi;
+    return met;
+}
+
 /* The tiles over from <= x < to, each asked about where some are left out. */
 static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, double weight)
 {
     int64_t stride = stmt_stride(s), all = indices(from, to, stride);
+    const struct stmt *const tiles = tiles_in(s, w->query);
     double each = weight * (double)queries(w);
-    if (!s->when) {
+    if (!s->when && !(tiles && tiles->when)) {
         w->out->pairs += each * (double)all;
-        const int64_t tiles = (all + s->step - 1) / s->step;
-        w->out->tiles += each * (double)tiles;
+        const int64_t steps = (all + s->step - 1) / s->step;
+        w->out->tiles += each * (double)steps;
         return;
     }
     for (int64_t n = 0; n < all; n += s->step) {
         int64_t here = all - n < s->step ? all - n : s->step;
         w->lo[s->axis] = from + n * stride;
         w->hi[s->axis] = from + (n + here - 1) * stride + 1;
-        if (!expr_eval_int(s->when, &w->env)) continue;
+        if (s->when && !expr_eval_int(s->when, &w->env)) continue;
+        if (tiles) each = weight * (double)queries_meeting(w, tiles);
         w->out->pairs += each * (double)here;
         w->out->tiles += each;
     }
@@ -153,12 +178,18 @@ static int64_t chosen(int64_t n, int64_t group)
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* The tiles of keys of the loops inside that are asked whether they are left out. */
-static int64_t asked(const struct walk *w, const struct stmt *s)
+/* The tiles of keys of the loops inside that are asked whether they are left out, by the tiles of a block of so many
+   queries each for itself. */
+static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;
-    for (; s; s = s->next)
-        count += (s->op == LOOPS_FOR && s->when ? w->size[s->axis] / s->step + 1 : 0) + asked(w, s->body);
+    for (; s; s = s->next) {
+        if (s->op != LOOPS_FOR) continue;
+        const struct stmt *tiles = w->query >= 0 && s->axis != w->query ? tiles_in(s, w->query) : NULL;
+        const int64_t keys = w->size[s->axis] / s->step + 1;
+        count += s->when ? keys : 0;
+        count += tiles && tiles->when ? keys * block / tiles->step : asked(w, s->body, block);
+    }
     return count;
 }
 
@@ -168,12 +199,12 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
     int64_t iterations = to > from ? (to - from - 1) / (s->step * stmt_stride(s)) * stmt_stride(s) + stmt_stride(s) : 0,
             max = MAX_ITERATIONS;
-    int64_t each = asked(w, s->body);
+    if (axis_is_sequence(&w->m->axis[s->axis])) w->query = s->axis;
+    int64_t each = asked(w, s->body, s->step);
     if (each * max > MAX_ASKED) max = MAX_ASKED / each;
     if (max < 2 * FIRST_ITERATIONS) max = 2 * FIRST_ITERATIONS;
     int64_t group = iterations > max ? (iterations - FIRST_ITERATIONS - 1) / (max - FIRST_ITERATIONS) + 1 : 1;
     w->out->exact &= group == 1;
-    if (axis_is_sequence(&w->m->axis[s->axis])) w->query = s->axis;
     for (int64_t n = 0, part; n < iterations; n += part) {
         part = n < FIRST_ITERATIONS ? 1 : iterations - n < group ? iterations - n : group;
         if (set_tile(w, s, from, to, chosen(n, part))) walk(w, s->body, weight * (double)part);

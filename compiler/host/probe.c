@@ -13,6 +13,7 @@ double attn_seconds(void); /* of the runtime, which is inside attnc */
 /* As in compiler/emit/c/tiles.c. */
 #ifdef ATTN_EMULATE_TILES
 #include "attnrt_tiles.h"
+#undef __builtin_cpu_supports /* vectors are the processor's own */
 #define HAS_TILES
 #define TILE_STEPS 100
 #define WITH_TILES
