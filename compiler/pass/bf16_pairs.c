@@ -170,11 +170,11 @@ static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, s
     return true;
 }
 
-/* Neighbours in a sequence are neighbours in the ranges of all loops. */
-static bool dense(struct stmt *const *loops, int depth)
+/* Whether rows that lie apart come as many at a time as other ones do, or at least as many as half a tile has. */
+static bool fills_tiles(struct stmt *const *loops, int depth)
 {
     for (int f = 0; f < depth; f++)
-        if (loops[f]->period) return false;
+        if (loops[f]->period && !loops[f]->apart && loops[f]->run < MATRIX_KEYS / 2) return false;
     return true;
 }
 
@@ -186,7 +186,7 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
             loops[depth] = s;
             walk(l, &s->body, loops, depth + 1, matrix);
         }
-        const bool on_units = matrix && dense(loops, depth);
+        const bool on_units = matrix && fills_tiles(loops, depth);
         if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, on_units) &&
             pair_weights(l, *body, at, loops, depth, on_units))
             at = &(*at)->next;
