@@ -109,13 +109,13 @@ static bool multiplies(const struct loops *l, const struct stmt *s)
     return false;
 }
 
-/* Whether a loop inside runs over the keys, and none of them takes only some, or what was drawn for a tile. */
+/* Whether a loop inside runs over the keys, and none of them takes others for each tile, or what was drawn for it. */
 static bool has_keys(const struct loops *l, const struct stmt *s)
 {
     bool keys = false;
     for (; s; s = s->next) {
         if (s->op != LOOPS_FOR) continue;
-        if (s->period || (s->where && expr_has(s->where, EXPR_DRAWN))) return false;
+        if ((s->period && s->phase->op != EXPR_INT) || (s->where && expr_has(s->where, EXPR_DRAWN))) return false;
         keys |= axis_is_sequence(&l->module->axis[s->axis]) || has_keys(l, s->body);
     }
     return keys;
