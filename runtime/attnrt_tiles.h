@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): these are the names that the kernels use */
 #pragma GCC diagnostic ignored "-Wpsabi" /* nobody else is given these vectors */
 #define attn_tiles() 1
 #undef __builtin_cpu_supports
@@ -40,16 +41,17 @@ EMULATED emulated_row emulated_second(emulated_bits pairs)
 /* bf16, rounded to nearest even; NaN stays one, and is quiet */
 EMULATED emulated_bits emulated_rounded(emulated_row value)
 {
-    const emulated_bits nan = (emulated_bits)(value != value), x = (emulated_bits)value,
-                        y = (emulated_bits)emulated_normal(x);
+    const emulated_bits x = (emulated_bits)value, y = (emulated_bits)emulated_normal(x),
+                        nan = (emulated_bits)((x & 0x7fffffff) > 0x7f800000);
     return (((x | 0x400000) & nan) | ((y + 0x7fff + (y >> 16 & 1)) & ~nan)) >> 16;
 }
 
 EMULATED __m512i emulated_two(__m512 upper, __m512 lower)
 {
-    const emulated_bits half[2] = {emulated_rounded(lower), emulated_rounded(upper)};
+    const emulated_bits first = emulated_rounded(lower), second = emulated_rounded(upper);
     __m512i both = {0};
-    for (int k = 0; k < 32; k++) both[k] = (uint16_t)half[k / 16][k % 16];
+    for (int k = 0; k < 16; k++) both[k] = (uint16_t)first[k];
+    for (int k = 0; k < 16; k++) both[k + 16] = (uint16_t)second[k];
     return both;
 }
 
@@ -176,4 +178,5 @@ EMULATED void emulated_multiply(int c, int a, int b)
         emulated_tile[c].row[m] += first + second;
     }
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 #endif

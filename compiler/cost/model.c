@@ -4,6 +4,18 @@
 #include "constants.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
+#include "../target/target.h"
+
+double nominal_peak(const struct target *t, enum dtype dtype)
+{
+    return NOMINAL_VECTOR_UNITS * PRODUCT_COST * (double)t->vector_bytes / dtype_bytes(dtype_of_sums(dtype));
+}
+
+struct rates nominal_rates(const struct target *t, enum dtype dtype)
+{
+    return (struct rates){nominal_peak(t, dtype), PRODUCT_COST * target_multiply_adds(t, TARGET_MATRIX_UNITS),
+                          NOMINAL_BANDWIDTH};
+}
 
 static double map_cost(const struct expr *e)
 {

@@ -9,17 +9,6 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-double nominal_peak(const struct target *t, enum dtype dtype)
-{
-    return NOMINAL_VECTOR_UNITS * PRODUCT_COST * (double)t->vector_bytes / dtype_bytes(dtype_of_sums(dtype));
-}
-
-struct rates nominal_rates(const struct target *t, enum dtype dtype)
-{
-    return (struct rates){nominal_peak(t, dtype), PRODUCT_COST * target_multiply_adds(t, TARGET_MATRIX_UNITS),
-                          NOMINAL_BANDWIDTH};
-}
-
 const char *program_unit(const struct program *p, bool *on_units)
 {
     const struct target *t = p->part[0]->target;

@@ -1,14 +1,16 @@
 /* Matrix units in plain C (runtime/attnrt_tiles.h) against the definition of their instructions; the loop that measures
    their peak, on them; and the roofline, which has their products beside the other work. */
-#define ATTN_EMULATE_TILES
-/* before its names become macros */
-#include "runtime/attnrt.h"
-
 #include "compiler/cost/cost.h"
-#include "compiler/host/probe.c"
+#include "runtime/attnrt_tiles.h"
 #include "suite.h"
 
+#include "compiler/host/probe.c"
+
 #include <math.h>
+
+/* of the runtime, some of whose names are macros here */
+uint16_t attn_bf16(double value);
+double attn_bf16_value(uint16_t bits);
 
 static float of_bits(uint32_t bits)
 {
