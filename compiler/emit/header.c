@@ -73,9 +73,9 @@ static void decoding(const struct emission *p, struct text *out)
         "/* problem->n_q new tokens for each sequence, or problem->lengths[b] of them (0 too; rows after these are "
         "neither read nor written): q and out have n_q rows, k and v as well, and n_k is not looked at. Their rows "
         "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
-        "for a whole sequence, whatever the calls it is cut into.%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
+        "for a whole sequence, whatever the calls it is cut into.%s%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
         "anything has changed; or as forward does. */\n",
-        name,
+        name, p->extends ? "" : " With q and out NULL the tokens are remembered, and no rows computed.",
         emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "

@@ -189,21 +189,26 @@ class State:
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
     def try_extend(self, q, k, v, lengths=None):
-        """What extend returns, and its out, where rows that it may not write are as they were: NaN."""
-        stored = [self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype)) for x in (q, k, v)]
+        """What extend returns, and its out, where rows that it may not write are as they were: NaN. Without q no rows
+        are asked for."""
+        stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
+                  for x in (q, k, v)]
         q, k, v = stored
         problem = self.problem
-        problem.n_q = q.shape[2]
+        problem.n_q = k.shape[2]
         counts = None if lengths is None else np.array(lengths, np.int64)
         problem.lengths = None if counts is None else counts.ctypes.data
         problem.workspace_bytes = self.needed(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
-        out = self.kernel.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.kernel.dtype))
+        out = None
+        if q is not None:
+            out = self.kernel.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.kernel.dtype))
         error = self.extending(ctypes.byref(problem), self.params if self.kernel.about.params else None,
-                               *(x.ctypes.data for x in stored), out.ctypes.data, self.address, workspace.ctypes.data)
+                               *(None if x is None else x.ctypes.data for x in (*stored, out)), self.address,
+                               workspace.ctypes.data)
         check((self.memory[-self.after.size:] == self.after).all(), 'extend wrote after the state')
-        return error, self.kernel.as_numbers(out)
+        return error, None if out is None else self.kernel.as_numbers(out)
 
     def extend(self, q, k, v, lengths=None):
         error, out = self.try_extend(q, k, v, lengths)

@@ -413,8 +413,15 @@ static int extend_some(struct call call, const struct version *extends, const st
     struct sequence s = at->sequence[b];
     STORED *const keys = at->keys + b * of_keys.batch, *const values = at->values + b * of_values.batch;
     call.p.batch = count;
-    call.q += b * call.p.q.batch;
-    call.out += b * call.p.out.batch;
+#if CARRIED
+    const int asked = 1;
+#else
+    const int asked = call.q != NULL;
+#endif
+    if (asked) {
+        call.q += b * call.p.q.batch;
+        call.out += b * call.p.out.batch;
+    }
 #if CARRIED
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? heads : call.p.heads) * extends->kept;
 #endif
@@ -471,7 +478,7 @@ static int extend_some(struct call call, const struct version *extends, const st
 #endif
         if (!runs(&this)) return ATTN_EMACHINE;
 #endif
-        const int error = run(&call, &this, threads, workspace, bytes_a_thread(&this));
+        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
         if (error) return error;
         s.length += m;
         count_summed(extends, &s);
@@ -488,6 +495,7 @@ static int extend_some(struct call call, const struct version *extends, const st
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         k += m * of_k.row;
         v += m * of_v.row;
+        if (!asked) continue;
         call.q += m * call.p.q.row;
         call.out += m * call.p.out.row;
     }
@@ -525,7 +533,12 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
-    if (ARRAY_OF_QUERIES_MISSING || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
+#if CARRIED
+    const int asked = 1;
+#else
+    const int asked = call.q || call.out; /* else the tokens are remembered, and that is all */
+#endif
+    if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t given = problem->workspace_bytes;
 #if EXTEND_BY_LENGTH
