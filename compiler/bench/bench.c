@@ -1,6 +1,6 @@
 /* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each entry, a spec's
-   forward or its backward, has its turn, again and again, so that what disturbs the machine disturbs all of them;
-   beside them stand the machine's peak and what the roofline expects. */
+   forward, its backward or some tokens of its extend, has its turn, again and again, so that what disturbs the machine
+   disturbs all of them; beside them stand the machine's peak and what the roofline expects. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -60,8 +60,8 @@ static void say_point(const struct running *r, int point, const char *what)
     if (b->o->console.quiet || (!r->live && what)) return;
     clear_line(r);
     fprintf(stderr, r->live ? "[%d/%d] " : "attnc: %d/%d: ", point + 1, b->points);
-    fprintf(stderr, "length %lld, %lld head%s, %d thread%s", (long long)p->length, (long long)p->heads.heads,
-            p->heads.heads == 1 ? "" : "s", p->threads, p->threads == 1 ? "" : "s");
+    fprintf(stderr, "%s %lld, %lld head%s, %d thread%s", b->o->decode ? "position" : "length", (long long)p->length,
+            (long long)p->heads.heads, p->heads.heads == 1 ? "" : "s", p->threads, p->threads == 1 ? "" : "s");
     if (what) fprintf(stderr, ": %s", what);
     fputs(r->live ? "" : "\n", stderr);
 }
@@ -151,15 +151,58 @@ static double expected_seconds(const struct bench *b, int point, int entry)
     return seconds;
 }
 
+/* What the machine can do; the bandwidth is of --decode that of reading. */
 static void set_rates(const struct bench *b, enum dtype dtype, int threads, struct bench_result *result)
 {
     struct machine *m = b->machine;
     result->rates = (struct rates){machine_peak(m, dtype, threads, 0),
                                    result->on_units ? machine_unit_peak(m, threads, 0) : 0,
-                                   machine_bandwidth(m, threads, 0)};
+                                   b->o->decode ? machine_reading(m, threads, 0) : machine_bandwidth(m, threads, 0)};
     result->peak = result->on_units ? result->rates.units : result->rates.peak;
+    if (b->o->decode) return; /* which no share of the peak is said of */
     result->peak_spread = machine_peak_spread(m, dtype, threads);
     if (result->on_units) result->peak_spread = fmax(result->peak_spread, machine_unit_peak_spread(m, threads));
+}
+
+/* What the entry has to do at this point. */
+static void count(const struct bench *b, int point, int entry, const struct call *call)
+{
+    struct bench_point *at = &b->point[point];
+    struct bench_result *result = &at->result[entry];
+    const struct unit *unit = b->unit[entry];
+    if (b->o->decode) {
+        decode_count(b, entry, at, call, result);
+        set_rates(b, unit->spec->dtype, at->threads, result);
+        return;
+    }
+    const struct compilation *forward = unit_choice(unit, unit_target_here(unit), at->length);
+    const struct program program = b->backward[entry] ? unit_gradients(unit, unit_target_here(unit), at->length, true)
+                                                      : (struct program){forward, &forward, 1};
+    const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
+                                      at->length, at->length};
+    result->form = program.whole->linear ? "linear" : "quadratic";
+    count_parts(&program, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
+    result->unit = program_unit(&program, &result->on_units);
+    set_rates(b, unit->spec->dtype, at->threads, result);
+}
+
+/* Whether a call, of --decode what comes before the tokens too, would take more than --limit. */
+static bool too_long(struct running *r, struct bench_result *result, double expected)
+{
+    const struct bench *b = r->b;
+    char text[32];
+    if (b->o->decode) {
+        double seconds = (double)result->tokens * expected;
+        seconds += result->reach / result->peak + 2 * (double)result->state / result->rates.bandwidth;
+        if (seconds <= b->request.limit) return false;
+        skip(r, result, "to get there, and %lld tokens, would take about %s, more than --limit",
+             (long long)result->tokens, table_seconds(seconds, text, sizeof text));
+    } else {
+        if (expected <= b->request.limit) return false;
+        skip(r, result, "a call would take about %s, more than --limit", table_seconds(expected, text, sizeof text));
+    }
+    result->best = expected;
+    return true;
 }
 
 /* False: the entry is left out at this point, and the result says why. */
@@ -182,30 +225,18 @@ static bool prepare(struct running *r, int point, int entry)
                                             .n_q = at->length,
                                             .n_k = at->length,
                                             .threads = at->threads};
+    if (b->o->decode) call_extends(&p->call, at->length, decode_tokens(unit), unit->read_back < 0);
     result->workspace = call_workspace(&p->call);
-    result->saved = p->call.kind == CALL_FORWARD ? 0 : kernel->saved(&p->call.problem);
+    result->saved = p->call.kind == CALL_FORWARD || b->o->decode ? 0 : kernel->saved(&p->call.problem);
     double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();
     char one[32], two[32];
     if (bytes > free_bytes) {
-        skip(r, result, "its arrays and workspace take %s, and %s are free", table_bytes(bytes, one, sizeof one),
-             table_bytes(free_bytes, two, sizeof two));
+        skip(r, result, "its %sarrays and workspace take %s, and %s are free", b->o->decode ? "state, " : "",
+             table_bytes(bytes, one, sizeof one), table_bytes(free_bytes, two, sizeof two));
         return false;
     }
-    const struct compilation *forward = unit_choice(unit, unit_target_here(unit), at->length);
-    const struct program program = b->backward[entry] ? unit_gradients(unit, unit_target_here(unit), at->length, true)
-                                                      : (struct program){forward, &forward, 1};
-    const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
-                                      at->length, at->length};
-    result->form = program.whole->linear ? "linear" : "quadratic";
-    count_parts(&program, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
-    result->unit = program_unit(&program, &result->on_units);
-    set_rates(b, unit->spec->dtype, at->threads, result);
-    double expected = expected_seconds(b, point, entry);
-    if (expected > b->request.limit) {
-        result->best = expected;
-        skip(r, result, "a call would take about %s, more than --limit", table_seconds(expected, one, sizeof one));
-        return false;
-    }
+    count(b, point, entry, &p->call);
+    if (too_long(r, result, expected_seconds(b, point, entry))) return false;
     p->seconds = malloc(MAX_RUNS * sizeof *p->seconds);
     p->error = p->seconds ? call_prepare(&p->call, b->request.seed, b->request.document) : ATTN_EMEMORY;
     if (p->error == ATTN_EMEMORY) {
@@ -231,8 +262,9 @@ static int ascending(const void *a, const void *b)
 static double call(struct running *r, int entry, struct bench_result *result)
 {
     struct prepared *p = &r->prepared[entry];
+    p->error = call_rewind(&p->call);
     double start = attn_seconds();
-    p->error = call_run(&p->call);
+    if (!p->error) p->error = call_run(&p->call);
     double seconds = attn_seconds() - start;
     if (p->error) {
         clear_line(r);
@@ -252,11 +284,12 @@ static int min_runs(const struct bench *b, double call_seconds)
 static void note_runs(struct running *r, int entry, struct bench_result *result, int runs)
 {
     double *seconds = r->prepared[entry].seconds;
+    const double calls = r->b->o->decode ? (double)result->tokens : 1;
     qsort(seconds, (size_t)runs, sizeof *seconds, ascending);
     pthread_mutex_lock(&r->lock);
     result->runs = runs;
-    result->best = seconds[0];
-    result->median = runs % 2 ? seconds[runs / 2] : (seconds[runs / 2 - 1] + seconds[runs / 2]) / 2;
+    result->best = seconds[0] / calls;
+    result->median = (runs % 2 ? seconds[runs / 2] : (seconds[runs / 2 - 1] + seconds[runs / 2]) / 2) / calls;
     result->spread = repeats_spread(seconds, runs);
     result->measured = true;
     pthread_mutex_unlock(&r->lock);
@@ -276,7 +309,7 @@ static bool turn(struct running *r, struct bench_result *result, int entry, doub
     } while (spent < length && runs < MAX_RUNS);
     note_runs(r, entry, result, runs);
     p->spent += spent;
-    return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, result->best));
+    return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, p->seconds[0]));
 }
 
 /* The peak and the bandwidth are measured once more at each point, in turn with the kernels; where either is better
@@ -286,9 +319,13 @@ static void measure_machine(struct running *r, int point)
     struct bench *b = r->b;
     say_point(r, point, "the machine");
     int threads = b->point[point].threads;
-    machine_bandwidth(b->machine, threads, TURN);
+    const bool decodes = b->o->decode;
     bool units = false;
-    for (int e = 0; e < b->entries; e++) {
+    if (decodes)
+        machine_reading(b->machine, threads, TURN);
+    else
+        machine_bandwidth(b->machine, threads, TURN);
+    for (int e = 0; e < b->entries && !decodes; e++) {
         machine_peak(b->machine, b->unit[e]->spec->dtype, threads, TURN);
         units |= b->point[point].result[e].on_units;
     }
@@ -468,6 +505,10 @@ int command_bench(const struct options *o)
         return STATUS_USAGE;
     }
     if (!bench_request_read(o, &b->request)) return STATUS_USAGE;
+    if (o->decode && o->backward) {
+        complain(o, "--backward and --decode measure different things: one at a time");
+        return STATUS_USAGE;
+    }
     enum status worst = check_files(o);
     if (worst != STATUS_DONE) return (int)worst;
     for (int k = 0; k < o->files; k++) {

@@ -15,6 +15,7 @@ const char *bench_label(const struct bench *b, int entry)
 
 const char *bench_pass(const struct bench *b, int entry)
 {
+    if (b->o->decode) return "decode";
     return b->backward[entry] ? "backward" : "forward";
 }
 

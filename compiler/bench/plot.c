@@ -162,11 +162,11 @@ static void draw_axes(const struct picture *p)
     text_add(out, "<path class=\"axis\" stroke-width=\"1.2\" d=\"M%.1f,%.1f V%.1f H%.1f\"/>\n", p->x.from, p->y.to,
              p->y.from, p->x.to);
     text_at(out, (p->x.from + p->x.to) / 2, p->height - 16, "text-anchor=\"middle\" class=\"ink\"",
-            "length: queries and keys (1k = 1024)");
+            p->b->o->decode ? "position: tokens before it (1k = 1024)" : "length: queries and keys (1k = 1024)");
     text_add(out,
              "<text transform=\"translate(26,%.1f) rotate(-90)\" text-anchor=\"middle\" class=\"ink\">time of one "
-             "call</text>\n",
-             (p->y.from + p->y.to) / 2);
+             "%s</text>\n",
+             (p->y.from + p->y.to) / 2, p->b->o->decode ? "token" : "call");
 }
 
 /* ---- curves and their names ---- */
@@ -253,7 +253,7 @@ static void add_subtitle(const struct picture *p, struct text *out)
     if (q->batch > 1) text_add(out, "batch %lld, ", (long long)q->batch);
     if (alike) text_add(out, "%s, ", dtype_name(first->dtype));
     if (q->threads == 1) text_add(out, "%d thread%s, ", q->thread[0], q->thread[0] == 1 ? "" : "s");
-    text_add(out, "best of several calls, %s", p->b->target->name);
+    text_add(out, "best of several %s, %s", p->b->o->decode ? "runs" : "calls", p->b->target->name);
     if (p->expected) text_add(out, "; dashes: expected, not measured");
 }
 
@@ -263,6 +263,7 @@ void bench_plot(const struct bench *b, struct text *out)
     if (!p) return;
     int order[MAX_CURVES];
     size_t longest = 18;
+    const char *title = b->o->decode ? "Time of a token against position" : "Time of attention against length";
     p->b = b;
     p->out = out;
     for (int k = 0; k < b->begun; k += b->request.lengths.count)
@@ -277,9 +278,9 @@ void bench_plot(const struct bench *b, struct text *out)
              "font-size=\"13.5\" role=\"img\"\n",
              width, p->height, width, p->height);
     text_add(out, "  font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\">\n");
-    text_add(out, "<title>Time of attention against length</title>\n%s", style);
+    text_add(out, "<title>%s</title>\n%s", title, style);
     text_add(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n", width, p->height);
-    text_at(out, 24, 34, "font-size=\"18\" font-weight=\"600\" class=\"ink\"", "Time of attention against length");
+    text_at(out, 24, 34, "font-size=\"18\" font-weight=\"600\" class=\"ink\"", title);
     struct text subtitle = {0};
     add_subtitle(p, &subtitle);
     text_at(out, 24, 57, "class=\"muted\"", subtitle.data);

@@ -14,6 +14,7 @@
 
 struct figures {
     double gflops, share, intensity, expected, ratio; /* of the best call */
+    double tokens, read, of_reading;                  /* a second; bytes a second, and their share of the bandwidth */
     bool memory_bound;
 };
 
@@ -22,7 +23,7 @@ double bench_expected(const struct bench_result *r)
     return roofline_seconds(&r->roofline, &r->rates, NULL);
 }
 
-static struct figures figures_of(const struct bench_result *r)
+static struct figures figures_of(const struct bench *b, const struct bench_result *r)
 {
     bool memory;
     double expected = roofline_seconds(&r->roofline, &r->rates, &memory);
@@ -31,6 +32,9 @@ static struct figures figures_of(const struct bench_result *r)
                             .intensity = r->counts.flops / r->counts.bytes,
                             .expected = expected,
                             .ratio = r->best / expected,
+                            .tokens = (double)b->request.batch / r->best,
+                            .read = r->read / r->best,
+                            .of_reading = r->read / r->best / r->rates.bandwidth,
                             .memory_bound = memory};
 }
 
@@ -47,7 +51,7 @@ static bool told(const struct bench_result *r)
 
 /* ---- the table ---- */
 
-enum { COLUMNS = 18, CELL = 64 };
+enum { COLUMNS = 24, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
     const char *skipped; /* in place of the last cells */
@@ -67,6 +71,12 @@ enum column {
     SHARE,
     EXPECTED,
     BYTES,
+    TOKENS,
+    TOKENS_A_SECOND,
+    READ,
+    READ_A_SECOND,
+    OF_READING,
+    STATE,
     WORKSPACE,
     SAVED,
     OVER_FORWARD,
@@ -94,7 +104,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int en
     snprintf(line->cell[PASS], CELL, "%s", bench_pass(b, entry));
     line->skipped = r->measured ? NULL : r->skipped;
     if (line->skipped) return;
-    struct figures f = figures_of(r);
+    struct figures f = figures_of(b, r);
     snprintf(line->cell[FORM], CELL, "%s", r->form);
     snprintf(line->cell[UNIT], CELL, "%s", r->unit);
     table_seconds(r->median, line->cell[MEDIAN], CELL);
@@ -105,6 +115,14 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int en
     snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
     table_bytes(r->counts.bytes, line->cell[BYTES], CELL);
+    if (b->o->decode) {
+        snprintf(line->cell[TOKENS], CELL, "%lld", (long long)r->tokens);
+        snprintf(line->cell[TOKENS_A_SECOND], CELL, "%.4g", f.tokens);
+        table_bytes(r->read, line->cell[READ], CELL);
+        snprintf(line->cell[READ_A_SECOND], CELL, "%.2f", f.read / 1e9);
+        snprintf(line->cell[OF_READING], CELL, "%.0f%%", 100 * f.of_reading);
+        table_bytes((double)r->state, line->cell[STATE], CELL);
+    }
     table_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
     table_bytes((double)r->saved, line->cell[SAVED], CELL);
     const double over = over_forward(b, p, entry);
@@ -132,7 +150,10 @@ static void print_machine(const struct bench *b, struct text *out)
             for (int k2 = 0; k2 <= k; k2++)
                 for (int e2 = 0; e2 < b->entries && (k2 < k || e2 < e); e2++)
                     before |= b->point[k2].result[e2].peak == r->peak; /* measured once */
-            if (r->peak > 0 && !before)
+            if (r->peak > 0 && !before && b->o->decode)
+                text_add(out, "%d thread%s: %.1f GB/s read from memory\n", b->point[k].threads,
+                         b->point[k].threads == 1 ? "" : "s", r->rates.bandwidth / 1e9);
+            else if (r->peak > 0 && !before)
                 text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s%s, %.1f GB/s of memory\n", b->point[k].threads,
                          b->point[k].threads == 1 ? "" : "s", r->peak / 1e9,
                          dtype_name(r->on_units ? DTYPE_BF16 : dtype_of_sums(b->unit[e]->spec->dtype)),
@@ -141,16 +162,54 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
+/* What stands under the table. */
+static void print_notes(const struct bench *b, bool inexact, bool shaking, struct text *out)
+{
+    const struct bench_request *q = &b->request;
+    char cache[CELL];
+    table_bytes((double)machine_cache(), cache, sizeof cache);
+    if (b->o->decode)
+        text_add(
+            out,
+            "\nBatch %lld. Times are of a token of every sequence, after as many tokens as the position says: the mean "
+            "of "
+            "`tokens` calls of extend,\n"
+            "a whole chunk of a linear form, whose last token takes longest, %d under a window, else %d. All but the "
+            "median is of the best mean;\n"
+            "three quarters of the means lie within `spread` above it. A token `reads` sums, the keys and values that "
+            "it meets, queries and\n"
+            "parameters; `of memory` is its share of the bandwidth above, more than 100%% where they stay in %s of "
+            "cache.\n",
+            (long long)q->batch, DECODE_TOKENS_OF_WINDOW, DECODE_TOKENS, cache);
+    else
+        text_add(
+            out,
+            "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the "
+            "calls lie within `spread` above it.\n"
+            "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays "
+            "do not fit %s of cache.\n",
+            (long long)q->batch, cache);
+    if (shaking)
+        text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n",
+                 100 * SPREAD_MAX);
+    if (b->o->backward)
+        text_add(out, "Forward leaves `saved` bytes to backward, which computes the gradients by q, k and v; `of "
+                      "forward` is its time over that of forward.\n");
+    if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
+    if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
+    if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
+}
+
 static void print_table(const struct bench *b, struct text *out)
 {
     const struct bench_request *q = &b->request;
     char against[CELL];
     snprintf(against, sizeof against, "x %.40s", bench_label(b, 0));
-    const bool backward = b->o->backward;
+    const bool backward = b->o->backward, decode = b->o->decode;
     const struct {
         const char *title;
         bool shown;
-    } column[COLUMNS] = {[LENGTH] = {"length", true},
+    } column[COLUMNS] = {[LENGTH] = {decode ? "position" : "length", true},
                          [HEADS] = {"heads", q->heads > 1 || q->head[0].heads > 1},
                          [THREADS] = {"threads", q->threads > 1},
                          [SPEC] = {"spec", true},
@@ -160,10 +219,16 @@ static void print_table(const struct bench *b, struct text *out)
                          [MEDIAN] = {"median", true},
                          [BEST] = {"best", true},
                          [SPREAD] = {"spread", true},
-                         [GFLOPS] = {"GFLOP/s", true},
-                         [SHARE] = {"of peak", true},
-                         [EXPECTED] = {"of expected", true},
-                         [BYTES] = {"bytes", true},
+                         [GFLOPS] = {"GFLOP/s", !decode},
+                         [SHARE] = {"of peak", !decode},
+                         [EXPECTED] = {"of expected", !decode},
+                         [BYTES] = {"bytes", !decode},
+                         [TOKENS] = {"tokens", decode},
+                         [TOKENS_A_SECOND] = {"tokens/s", decode},
+                         [READ] = {"reads", decode},
+                         [READ_A_SECOND] = {"GB/s", decode},
+                         [OF_READING] = {"of memory", decode},
+                         [STATE] = {"state", decode},
                          [WORKSPACE] = {"workspace", true},
                          [SAVED] = {"saved", backward},
                          [OVER_FORWARD] = {"of forward", backward},
@@ -200,21 +265,7 @@ static void print_table(const struct bench *b, struct text *out)
         text_add(out, "\n");
     }
     free(line);
-    text_add(out,
-             "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the "
-             "calls lie within `spread` above it.\n"
-             "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays "
-             "do not fit %s of cache.\n",
-             (long long)q->batch, table_bytes((double)machine_cache(), against, sizeof against));
-    if (shaking)
-        text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n",
-                 100 * SPREAD_MAX);
-    if (backward)
-        text_add(out, "Forward leaves `saved` bytes to backward, which computes the gradients by q, k and v; `of "
-                      "forward` is its time over that of forward.\n");
-    if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
-    if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
-    if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
+    print_notes(b, inexact, shaking, out);
 }
 
 /* ---- for machines: the same fields as JSON and as columns ---- */
@@ -227,16 +278,16 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 38 };
+enum { FIELDS = 44 };
 
 static void fields_of(const struct bench *b, const struct bench_point *p, int entry, struct field *field)
 {
     const struct bench_result *r = &p->result[entry];
     const struct spec *s = b->unit[entry]->spec;
     const double over = over_forward(b, p, entry);
-    const bool no = !r->measured;
+    const bool no = !r->measured, decode = b->o->decode, no_call = no || decode, no_token = no || !decode;
     struct figures f = {0};
-    if (!no) f = figures_of(r);
+    if (!no) f = figures_of(b, r);
     const struct field all[FIELDS] = {
         {"spec", WORD, .word = bench_label(b, entry)},
         {"dtype", WORD, .word = dtype_name(s->dtype)},
@@ -253,29 +304,35 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"median_s", REAL, .real = r->median, .absent = no},
         {"best_s", REAL, .real = r->best, .absent = no},
         {"spread", REAL, .real = r->spread, .absent = no || r->runs < 2},
-        {"flops", REAL, .real = r->counts.flops, .absent = no},
-        {"gflops", REAL, .real = f.gflops, .absent = no},
-        {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no},
-        {"peak_spread", REAL, .real = r->peak_spread, .absent = no},
+        {"flops", REAL, .real = r->counts.flops, .absent = no_call},
+        {"gflops", REAL, .real = f.gflops, .absent = no_call},
+        {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no_call},
+        {"peak_spread", REAL, .real = r->peak_spread, .absent = no_call},
         {"shaking", TRUTH, .whole = bench_shaking(r), .absent = no},
-        {"share_of_peak", REAL, .real = f.share, .absent = no},
-        {"pairs", REAL, .real = r->counts.pairs, .absent = no},
-        {"visited", REAL, .real = r->counts.visited, .absent = no},
-        {"pairs_exact", TRUTH, .whole = r->counts.exact, .absent = no},
-        {"scalar_operations", REAL, .real = r->counts.scalars, .absent = no},
-        {"bytes", REAL, .real = r->counts.bytes, .absent = no},
-        {"flops_per_byte", REAL, .real = f.intensity, .absent = no},
+        {"share_of_peak", REAL, .real = f.share, .absent = no_call},
+        {"pairs", REAL, .real = r->counts.pairs, .absent = no_call},
+        {"visited", REAL, .real = r->counts.visited, .absent = no_call},
+        {"pairs_exact", TRUTH, .whole = r->counts.exact, .absent = no_call},
+        {"scalar_operations", REAL, .real = r->counts.scalars, .absent = no_call},
+        {"bytes", REAL, .real = r->counts.bytes, .absent = no_call},
+        {"flops_per_byte", REAL, .real = f.intensity, .absent = no_call},
         {"bandwidth_gbs", REAL, .real = r->rates.bandwidth / 1e9, .absent = no},
-        {"bound", WORD, .word = f.memory_bound ? "memory" : "compute", .absent = no},
-        {"expected_s", REAL, .real = f.expected, .absent = no},
-        {"measured_over_expected", REAL, .real = f.ratio, .absent = no},
+        {"bound", WORD, .word = f.memory_bound ? "memory" : "compute", .absent = no_call},
+        {"expected_s", REAL, .real = f.expected, .absent = no_call},
+        {"measured_over_expected", REAL, .real = f.ratio, .absent = no_call},
         {"workspace_bytes", WHOLE, .whole = (int64_t)r->workspace, .absent = no},
         {"would_take_s", REAL, .real = r->best, .absent = !no || r->best <= 0},
         {"compiler", WORD, .word = b->compiler},
         {"pass", WORD, .word = bench_pass(b, entry)},
         {"saved_bytes", WHOLE, .whole = (int64_t)r->saved, .absent = no || !b->o->backward},
         {"over_forward", REAL, .real = over, .absent = over <= 0},
-        {"unit", WORD, .word = r->unit, .absent = no},
+        {"unit", WORD, .word = r->unit, .absent = no_call},
+        {"tokens", WHOLE, .whole = r->tokens, .absent = no_token},
+        {"tokens_per_s", REAL, .real = f.tokens, .absent = no_token},
+        {"read_bytes", REAL, .real = r->read, .absent = no_token},
+        {"read_gbs", REAL, .real = f.read / 1e9, .absent = no_token},
+        {"share_of_bandwidth", REAL, .real = f.of_reading, .absent = no_token},
+        {"state_bytes", WHOLE, .whole = (int64_t)r->state, .absent = no_token},
     };
     memcpy(field, all, sizeof all);
 }

@@ -34,8 +34,8 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
                            "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
-                           "  --lengths, --heads, --batch, --document, --backward, --time, --limit, --json,\n"
-                           "  --csv, --plot FILE for bench; --json for build; --lengths, --heads for check\n"
+                           "  --lengths, --heads for check and bench; --batch, --document, --backward,\n"
+                           "  --decode, --time, --limit, --json, --csv, --plot FILE for bench; --json: build\n"
                            "  --quiet, --version, COMMAND --help, --color WHEN: auto, always, never\n"
                            "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";

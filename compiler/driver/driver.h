@@ -40,7 +40,7 @@ struct unit {
     const char *why_quadratic; /* why there is no linear form, or NULL */
     bool standalone;
     const char *command;     /* that makes the same output */
-    bool asked;              /* for gradients, by --backward and not by the spec */
+    unsigned asked;          /* for EMIT_... by an option and not by the spec */
     const char *tuned;       /* the file that the schedule is from, or NULL */
     const char *file, *text; /* what the spec was read from */
     size_t text_length;

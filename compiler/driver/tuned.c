@@ -32,7 +32,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
 const char *unit_source_hash(const struct unit *p)
 {
     struct spec written = *p->spec; /* what --backward adds is not of the spec */
-    if (p->asked) written.emit &= ~(unsigned)EMIT_BACKWARD;
+    written.emit &= ~p->asked;
     return source_hash(p->arena, &written, p->graph);
 }
 

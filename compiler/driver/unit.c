@@ -32,7 +32,7 @@ static void add_quoted(struct text *out, const char *word)
 }
 
 /* The command that makes the same output, with base names only. */
-static const char *reproducing(struct arena *arena, const char *file, const struct options *o, bool asked)
+static const char *reproducing(struct arena *arena, const char *file, const struct options *o, const struct unit *p)
 {
     struct text t = {0};
     const char *name = base_name(file);
@@ -47,7 +47,9 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     }
     if (o->standalone) text_add(&t, " --standalone");
     if (o->tuned) text_add(&t, " --tuned");
-    if (asked) text_add(&t, " --set 'emit=[forward, backward]'");
+    if (p->asked)
+        text_add(&t, " --set 'emit=[forward%s%s]'", p->spec->emit & EMIT_BACKWARD ? ", backward" : "",
+                 p->spec->emit & EMIT_DECODE ? ", decode" : "");
     for (int k = 0; k < o->sets; k++) {
         text_add(&t, " --set ");
         add_quoted(&t, o->set[k]);
@@ -89,8 +91,8 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
-/* Whether sequences can be continued token by token; else an error. */
-static bool can_decode(const struct spec *spec, const struct graph *g, struct diagnostics *d)
+/* Whether sequences can be continued token by token; else an error. `asked`: the spec itself does not ask for that. */
+static bool can_decode(const struct spec *spec, const struct graph *g, bool asked, struct diagnostics *d)
 {
     const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
     const struct position at = spec->linformer ? spec->project_at : masked ? spec->mask->at : spec->emit_at;
@@ -102,9 +104,9 @@ static bool can_decode(const struct spec *spec, const struct graph *g, struct di
                           masked
                               ? "under this mask a query may see keys after its own position, so it cannot be decoded"
                               : "without a mask a query sees keys after its own position, so it cannot be decoded");
-        diagnostics_note(d, masked ? spec->emit_at : (struct position){0, 0},
-                         "'emit' asks for 'decode'; 'mask: causal', or 'all: [causal, …]' around a mask, leaves out "
-                         "what comes after a query");
+        diagnostics_note(d, masked && !asked ? spec->emit_at : (struct position){0, 0},
+                         "%s'mask: causal', or 'all: [causal, …]' around a mask, leaves out what comes after a query",
+                         asked ? "" : "'emit' asks for 'decode'; ");
     } else if (depends_on_length(g)) {
         diagnostics_error(d, at,
                           "what a query sees depends on the length of the whole sequence, so it cannot be decoded");
@@ -141,14 +143,15 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
     if (p->spec && o->schedule) take_schedule(p->spec, arena, o->schedule);
-    if (p->spec && o->backward && !(p->spec->emit & EMIT_BACKWARD)) {
-        p->spec->emit |= EMIT_BACKWARD;
-        p->asked = true;
+    if (p->spec) {
+        const unsigned wanted = (o->backward ? EMIT_BACKWARD : 0U) | (o->chunks || o->decode ? EMIT_DECODE : 0U);
+        p->asked = wanted & ~(unsigned)p->spec->emit;
+        p->spec->emit |= p->asked;
     }
-    if (p->spec && o->chunks) p->spec->emit |= EMIT_DECODE;
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
-    bool good = p->graph != NULL && (!(p->spec->emit & EMIT_DECODE) || can_decode(p->spec, p->graph, d));
+    bool good = p->graph != NULL &&
+                (!(p->spec->emit & EMIT_DECODE) || can_decode(p->spec, p->graph, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++)
@@ -156,9 +159,12 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
-    if (!good && p->asked && diagnostics_errors(d))
+    if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
         diagnostics_note(d, (struct position){0, 0},
                          "--backward asks for gradients, as 'emit: [forward, backward]' does");
+    if (!good && p->asked & EMIT_DECODE && diagnostics_errors(d))
+        diagnostics_note(d, (struct position){0, 0}, "%s asks for a state, as 'emit: [forward, decode]' does",
+                         o->decode ? "--decode" : "--chunks");
     if (diagnostics_flush(d, stderr, o->console.color) > 0) good = false;
     if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->console.color) > 0) good = false;
     text_free(&source);
@@ -168,7 +174,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
         return NULL;
     }
     p->standalone = o->standalone;
-    p->command = reproducing(arena, file, o, p->asked);
+    p->command = reproducing(arena, file, o, p);
     if (!o->emit) return p;
     emit_source(emission_of(p), NULL, p->command, &p->source);
     emit_header(emission_of(p), p->command, &p->header);

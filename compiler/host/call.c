@@ -1,4 +1,5 @@
 /* Calls of a compiled kernel: arrays of random numbers, parameters of a usual size, a workspace. */
+#include "call.h"
 #include "host.h"
 #include "../../runtime/attnrt.h"
 
@@ -44,7 +45,22 @@ double call_array_bytes(const struct attn_kernel *kernel, const struct attn_prob
 
 size_t call_workspace(const struct call *c)
 {
-    return c->kind == CALL_BACKWARD ? c->kernel->backward_workspace(&c->problem) : c->kernel->workspace(&c->problem);
+    return c->kind == CALL_BACKWARD ? c->kernel->backward_workspace(&c->problem)
+           : c->kind == CALL_EXTEND ? c->kernel->extend_workspace(&c->problem)
+                                    : c->kernel->workspace(&c->problem);
+}
+
+static bool saves(const struct call *c)
+{
+    return c->kind == CALL_SAVING || c->kind == CALL_BACKWARD;
+}
+
+/* The problem that says how large parameters are. */
+static struct attn_problem problem_of_params(const struct call *c)
+{
+    struct attn_problem p = c->problem;
+    if (c->kind == CALL_EXTEND) p.n_q = p.n_k = p.capacity;
+    return p;
 }
 
 /* The roles before it are the ones that a kind of call has. */
@@ -107,6 +123,7 @@ static void fill_param(const struct attn_param *p, const int64_t *shape, void *d
 static int make_params(struct call *c, uint64_t seed, int64_t document)
 {
     const struct attn_kernel *kernel = c->kernel;
+    const struct attn_problem problem = problem_of_params(c);
     if (!kernel->params) return 0;
     c->params = attn_alloc(kernel->params_bytes);
     c->generated = attn_alloc(kernel->params_size());
@@ -117,10 +134,10 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
         const struct attn_param *param = &kernel->param[k];
         int64_t shape[4];
         if (param->random) continue;
-        size_t bytes = (size_t)call_param_bytes(param, &c->problem);
+        size_t bytes = (size_t)call_param_bytes(param, &problem);
         c->learned[k] = attn_alloc(bytes);
         if (!c->learned[k]) return ATTN_EMEMORY;
-        attn_param_shape(param, &c->problem, shape);
+        attn_param_shape(param, &problem, shape);
         fill_param(param, shape, c->learned[k], bytes, seed, document);
         memcpy((char *)c->params + param->offset, &c->learned[k], sizeof c->learned[k]);
     }
@@ -129,17 +146,19 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
 
 double call_lacks(const struct call *c)
 {
+    const struct attn_problem problem = problem_of_params(c);
     double bytes = (double)call_workspace(c) + (double)c->kernel->params_bytes + (double)c->kernel->params_size();
     for (int role = 0; role < roles_of_call(c); role++) {
         double array = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
         if (array > c->arrays->bytes[role])
             bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
     }
-    if (c->kind != CALL_FORWARD) bytes += (double)c->kernel->saved(&c->problem);
+    if (saves(c)) bytes += (double)c->kernel->saved(&c->problem);
+    if (c->kind == CALL_EXTEND) bytes += call_state_lacks(c);
     if (c->kind == CALL_BACKWARD) bytes += call_array_bytes(c->kernel, &c->problem, ROLE_OUT);
     for (int k = 0; k < c->kernel->params; k++) {
         const struct attn_param *param = &c->kernel->param[k];
-        const double array = call_param_bytes(param, &c->problem);
+        const double array = call_param_bytes(param, &problem);
         bytes += param->random ? 0 : array;
         bytes += c->kind == CALL_BACKWARD && attn_param_learned(param) ? array : 0;
     }
@@ -183,12 +202,13 @@ int call_prepare(struct call *c, uint64_t seed, int64_t document)
 {
     c->problem.workspace_bytes = call_workspace(c);
     c->workspace = attn_alloc(c->problem.workspace_bytes);
-    if (c->kind != CALL_FORWARD) {
+    if (saves(c)) {
         c->problem.saved_bytes = c->kernel->saved(&c->problem);
         c->problem.saved = c->problem.saved_bytes ? attn_alloc(c->problem.saved_bytes) : NULL;
     }
     if (!c->workspace || (c->problem.saved_bytes && !c->problem.saved) || !make_arrays(c, seed)) return ATTN_EMEMORY;
     const int error = make_params(c, seed, document);
+    if (!error && c->kind == CALL_EXTEND) return call_prepare_state(c);
     if (error || c->kind != CALL_BACKWARD) return error;
     return make_gradients(c) ? make_out(c) : ATTN_EMEMORY;
 }
@@ -196,6 +216,7 @@ int call_prepare(struct call *c, uint64_t seed, int64_t document)
 int call_run(const struct call *c)
 {
     char *const *data = c->arrays->data;
+    if (c->kind == CALL_EXTEND) return call_tokens(c);
     if (c->kind != CALL_BACKWARD) return forward(c, data[ROLE_OUT], c->workspace);
     return c->kernel->backward(&c->problem, c->params, data[ROLE_Q], data[ROLE_K], data[ROLE_V], c->out,
                                data[ROLE_DOUT], data[ROLE_DQ], data[ROLE_DK], data[ROLE_DV], c->gradients,
@@ -213,7 +234,9 @@ void call_release(struct call *c)
     attn_free(c->workspace);
     attn_free(c->problem.saved);
     attn_free(c->out);
-    c->params = c->generated = c->workspace = c->problem.saved = NULL;
+    attn_free(c->state);
+    attn_free(c->before);
+    c->params = c->generated = c->workspace = c->problem.saved = c->state = c->before = NULL;
     c->out = NULL;
     c->learned = c->gradients = NULL;
 }

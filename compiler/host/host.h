@@ -18,6 +18,7 @@ const char *machine_vectors(const struct machine *m); /* what its peak is measur
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
 double machine_unit_peak(struct machine *m, int threads, double again); /* of bf16 on matrix units; 0: there are none */
 double machine_bandwidth(struct machine *m, int threads, double again);
+double machine_reading(struct machine *m, int threads, double again);         /* the same of what is read alone */
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads); /* repeats_spread of its turns */
 double machine_unit_peak_spread(struct machine *m, int threads);
 int64_t machine_cache(void);  /* bytes of the last cache */
@@ -62,8 +63,9 @@ struct call_arrays {
 };
 void call_arrays_free(struct call_arrays *a);
 
-/* What is called: forward; forward, which saves what backward needs; backward, with what forward saved. */
-enum call_kind { CALL_FORWARD, CALL_SAVING, CALL_BACKWARD };
+/* What is called: forward; forward, which saves what backward needs; backward, with what forward saved; extend, for
+   some tokens one by one. */
+enum call_kind { CALL_FORWARD, CALL_SAVING, CALL_BACKWARD, CALL_EXTEND };
 
 /* A kernel with what a call of it needs. */
 struct call {
@@ -74,6 +76,10 @@ struct call {
     void *params, *generated, *workspace;
     char *out;                   /* of backward, which no other call may write */
     void **learned, **gradients; /* by parameter, NULL where it is not learned; the gradients by the learned ones */
+    /* Of extend: the tokens of a sequence before the first one, and how many there are then. */
+    int64_t position, tokens;
+    bool grows;           /* the state, which can go back to any length then */
+    void *state, *before; /* a copy of it at the position, NULL where it grows */
 };
 /* Bytes of an array. */
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
@@ -83,11 +89,15 @@ double call_param_bytes(const struct attn_param *p, const struct attn_problem *p
 size_t call_workspace(const struct call *c);
 /* Bytes that call_prepare would take beside those that are there. */
 double call_lacks(const struct call *c);
+/* Makes it a call of extend: sets what is of that, and of the problem all but batch, heads and threads. (extend.c) */
+void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows);
 /* Arrays, parameters and workspace for c->kernel, kind, problem and arrays, from a seed; integer parameters number runs
    of `document` positions. For backward forward is called. 0, or ATTN_E... */
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* 0, or ATTN_E... */
 int call_run(const struct call *c);
+/* After tokens: the state goes back to its position. Others need nothing of the kind. 0, or ATTN_E... */
+int call_rewind(const struct call *c);
 /* All but the arrays; the struct may be prepared again. */
 void call_release(struct call *c);
 

@@ -14,7 +14,7 @@
 static const double FIRST_TURN = 0.03;
 
 enum { MAX_MEASURED = 128, FIRST_TURNS = 5, MAX_TURNS = 64 };
-enum quantity { PEAK_F32, PEAK_F64, PEAK_UNITS, BANDWIDTH };
+enum quantity { PEAK_F32, PEAK_F64, PEAK_UNITS, BANDWIDTH, READING };
 struct machine {
     struct loaded_code code;
     const struct machine_probe *probe;
@@ -134,12 +134,14 @@ static void turn(const struct machine *m, struct measured *k, struct arrays *a, 
     double rate = 0;
     if (k->what == PEAK_UNITS)
         rate = m->probe->units(k->threads, seconds);
-    else if (k->what != BANDWIDTH)
+    else if (k->what < PEAK_UNITS)
         rate = m->probe->peak(k->what == PEAK_F64, k->threads, seconds);
+    else if (a->data && k->what == READING)
+        rate = m->probe->reading(a->data, 3 * a->each, k->threads, a->fresh, seconds);
     else if (a->data)
         rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh,
                                seconds);
-    a->fresh &= k->what != BANDWIDTH;
+    a->fresh &= k->what < BANDWIDTH;
     if (rate > k->best) k->best = rate;
     if (rate > 0 && k->turns < MAX_TURNS) k->took[k->turns++] = 1 / rate;
 }
@@ -150,9 +152,9 @@ static const struct measured *measure(struct machine *m, enum quantity what, int
     struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);
     const bool first = k->turns == 0;
     if (!first && again <= 0) return k;
-    struct measured *const each[] = {k, first && memory != k && memory->turns == 0 ? memory : NULL};
+    struct measured *const each[] = {k, first && what < BANDWIDTH && memory->turns == 0 ? memory : NULL};
     struct arrays arrays = {NULL, 0, false};
-    if (k == memory || each[1]) arrays = arrays_open();
+    if (what >= BANDWIDTH || each[1]) arrays = arrays_open();
     for (int n = 0; n < (first ? FIRST_TURNS : 1); n++)
         for (int e = 0; e < 2; e++)
             if (each[e]) turn(m, each[e], &arrays, first ? FIRST_TURN : again);
@@ -178,6 +180,11 @@ double machine_unit_peak(struct machine *m, int threads, double again)
 double machine_bandwidth(struct machine *m, int threads, double again)
 {
     return measure(m, BANDWIDTH, threads, again)->best;
+}
+
+double machine_reading(struct machine *m, int threads, double again)
+{
+    return measure(m, READING, threads, again)->best;
 }
 
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads)

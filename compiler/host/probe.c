@@ -2,6 +2,8 @@
    the kernels. */
 #include "probe.h"
 
+#include <string.h>
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -199,4 +201,44 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     return best;
 }
 
-const struct machine_probe machine_probe = {vectors, threads, peak, units, triad};
+/* One thread's part: sums in as many registers as hide the latency of an addition. */
+static double sum_of(const double *a, int64_t n)
+{
+    typedef double vector __attribute__((vector_size(32)));
+    vector sum[4] = {{0}, {0}, {0}, {0}}, now[4];
+    double all = 0;
+    for (int64_t k = 0; k + 16 <= n; k += 16) {
+        memcpy(now, a + k, sizeof now);
+        for (int c = 0; c < 4; c++) sum[c] += now[c];
+    }
+    for (int c = 0; c < 4; c++)
+        for (int l = 0; l < 4; l++) all += sum[c][l];
+    return all;
+}
+
+/* Bytes a second of reading an array of n numbers, the best of what fits into `seconds`. */
+static double reading(double *a, int64_t n, int count, int fresh, double seconds)
+{
+    double best = 0, begun = attn_seconds();
+#ifndef _OPENMP
+    count = 1;
+#endif
+    const int64_t part = n / count / 16 * 16;
+    for (int run = 0; run < 3 || attn_seconds() - begun < seconds; run++) {
+        const double start = attn_seconds();
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(count) schedule(static)
+#endif
+        for (int t = 0; t < count; t++) {
+            volatile double keep = 0;
+            for (int64_t k = 0; k < part && run == 0 && fresh; k++) a[t * part + k] = 1;
+            keep = sum_of(a + t * part, part);
+            (void)keep;
+        }
+        const double rate = (double)sizeof(double) * (double)part * count / (attn_seconds() - start);
+        if (rate > best && run > 0) best = rate;
+    }
+    return best;
+}
+
+const struct machine_probe machine_probe = {vectors, threads, peak, units, triad, reading};

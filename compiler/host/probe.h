@@ -13,6 +13,8 @@ struct machine_probe {
     double (*units)(int threads, double seconds);
     /* Bytes a second of a = b + s * c over arrays of n numbers, which are written first if they are fresh. */
     double (*triad)(double *a, double *b, double *c, int64_t n, int threads, int fresh, double seconds);
+    /* Bytes a second of reading an array of n numbers, which is written first if it is fresh. */
+    double (*reading)(double *a, int64_t n, int threads, int fresh, double seconds);
 };
 extern const struct machine_probe machine_probe;
 

@@ -43,7 +43,7 @@ struct options {
     int threads;        /* 0: OpenMP's default */
     /* bench and explain, as they were written; NULL: not there (bench/options.c). Files may be "-", standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
-    bool machine, backward; /* backward: specs are compiled as if they asked for gradients */
+    bool machine, backward, decode; /* the last two: specs are compiled as if they asked for gradients, or a state */
     /* tune, as they were written (tune/options.c) */
     const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
     bool resume, query;

@@ -120,7 +120,7 @@ _attnc()
             _attnc_files -d
         fi ;;
     bench)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --document --heads --batch --backward --time --limit --json --csv --plot --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --document --heads --batch --backward --decode --time --limit --json --csv --plot --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d

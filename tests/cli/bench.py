@@ -21,8 +21,14 @@ CASES = []
 FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread '
           'flops gflops peak_gflops peak_spread shaking share_of_peak pairs visited pairs_exact scalar_operations '
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
-          'would_take_s compiler pass saved_bytes over_forward unit').split()
+           'would_take_s compiler pass saved_bytes over_forward unit tokens tokens_per_s read_bytes read_gbs '
+           'share_of_bandwidth state_bytes').split()
 OF_BACKWARD = {'saved_bytes', 'over_forward'}   # fields that are there where backward is measured
+OF_DECODE = set(FIELDS[FIELDS.index('tokens'):])
+NOT_OF_DECODE = set('flops gflops peak_gflops peak_spread share_of_peak pairs visited pairs_exact scalar_operations '
+                    'bytes flops_per_byte bound expected_s measured_over_expected'.split())
+ELU = ('name: elu\nsimilarity: {linear: {features: elu_plus_one}}\nmask: causal\nshape: {head_dim: 8}\n'
+       'algorithm: linear\n')
 
 
 def case(function):
@@ -66,7 +72,7 @@ def json_adds_up(place):
     for r in rows:
         n, causal = r['length'], r['spec'] == 'soft'
         pairs = n * (n + 1) // 2 if causal else n * n
-        check(set(r) == set(FIELDS) - OF_BACKWARD - {'skipped', 'would_take_s', 'spread'},
+        check(set(r) == set(FIELDS) - OF_BACKWARD - OF_DECODE - {'skipped', 'would_take_s', 'spread'},
               'fields %s' % sorted(set(r) ^ set(FIELDS)))
         check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
         check(pairs <= r['visited'] <= pairs + 64 * n and (causal or r['visited'] == pairs),
@@ -126,6 +132,86 @@ def backward_that_there_is_not(place):
     place.write('sketch.yaml', SKETCH.replace('mask: causal\n', '') + 'algorithm: linear\nemit: [decode]\n')
     done = bench(place, 'sketch.yaml', '--lengths', '40', '--backward', status=1)
     check('cannot be decoded' in done.stderr and not done.stdout, done.stderr)
+
+
+@case
+def decode(place):
+    """Tokens one by one: what a token reads, and states that grow with the position, or do not."""
+    place.write('elu.yaml', ELU)
+    words = ['soft.yaml', 'elu.yaml', '--decode', '--lengths', '40,2k', '--heads', '4/2', '--batch', '3']
+    done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
+    rows = json.loads(place.read('x.json'))['results']
+    check([(r['length'], r['spec'], r['form'], r['pass']) for r in rows]
+          == [(n, s, f, 'decode') for n in (40, 2048) for s, f in (('soft', 'few'), ('elu', 'linear'))], str(rows))
+    for r in rows:
+        check(set(r) == set(FIELDS) - NOT_OF_DECODE - OF_BACKWARD - {'skipped', 'would_take_s', 'spread'},
+              'fields %s' % sorted(set(r) ^ set(FIELDS)))
+        check(near(r['tokens_per_s'], 3 / r['best_s']) and near(r['read_gbs'], r['read_bytes'] / r['best_s'] / 1e9)
+              and near(r['share_of_bandwidth'], r['read_gbs'] / r['bandwidth_gbs']), 'a second: %s' % r)
+    few, carried = rows[::2], rows[1::2]
+    text = place.attnc('explain', 'elu.yaml', '--set', 'emit=[forward, decode]').stdout
+    of_head, = map(int, re.findall(r'(\d+) bytes for every sequence and (?:key/value )?head, however', text))
+    chunk, = map(int, re.findall(r'carried over chunks of (\d+) keys', text))
+    for r, n in zip(few, (40, 2048)):   # the keys and values there are on average, and a query
+        check(r['tokens'] == 16 and r['read_bytes'] == 3 * 4 * (2 * (n + 8) * (8 + 8) + 4 * 8), 'softmax: %s' % r)
+        check(0 <= r['state_bytes'] - 3 * 4 * 2 * (n + 16) * (8 + 8) < 1024, 'the state of softmax: %s' % r)
+    check(len({(r['state_bytes'], r['read_bytes'], r['tokens']) for r in carried}) == 1, 'it grows: %s' % carried)
+    for r in carried:
+        check(r['tokens'] == chunk and 3 * 2 * of_head <= r['state_bytes'] < 3 * 4 * of_head + 1024,
+              '%s tokens of %s, a state of %s' % (r['tokens'], chunk, r['state_bytes']))
+        check(r['read_bytes'] < r['state_bytes'], str(r))
+    table = done.stdout.splitlines()
+    title = next(line for line in table if line.lstrip().startswith('position'))
+    for words in 'heads', 'form', 'tokens/s', 'reads', 'GB/s', 'of memory', 'state', 'x soft':
+        check(words in title, 'no column ' + words)
+    check('of peak' not in title and 'of expected' not in title and 'Batch 3.' in done.stdout, done.stdout)
+    check(re.search(r'thread.*: [\d.]+ GB/s read from memory', done.stdout), done.stdout)
+    found = list(csv.DictReader(io.StringIO(place.read('x.csv').decode(), newline='')))
+    check(list(found[0]) == FIELDS and all(not r[name] for r in found for name in NOT_OF_DECODE)
+          and [float(r['state_bytes']) for r in found] == [r['state_bytes'] for r in rows], str(found))
+    root, every = svg(place, 'x.svg')
+    text = ''.join(root.itertext())
+    for words in 'Time of a token against position', 'time of one token', 'position: tokens before it', 'soft', 'elu':
+        check(words in text, 'no %r in the picture' % words)
+    check(len(every('polyline')) == 2 and len(every('circle')) == 4, 'other curves')
+
+
+@case
+def decode_of_every_kind(place):
+    """Windows whose room is made anew in between, ids for every position, random and learned parameters, 16 bits."""
+    shape = 'shape: {head_dim: 8}\n'
+    specs = {'window': 'similarity: softmax\nmask: {window: {left: 30}}\n' + shape,
+             'documents': 'similarity: softmax\nmask: {all: [document, causal]}\n' + shape,
+             'sketch': SKETCH + 'algorithm: linear\n',
+             'blocks': ELU.replace('mask: causal', 'mask: {all: [causal, {block_window: {block: 16, left: 1}}]}'),
+             'half': SOFTMAX + 'dtype: f16\n'}
+    for name, text in specs.items():
+        place.write(name + '.yaml', re.sub('name: .*', 'name: ' + name, text))
+    rows = results(place, *(name + '.yaml' for name in specs), '--decode', '--lengths', '1,250', '--batch', '2',
+                   '--threads', '1')
+    check([r.get('spec') for r in rows if r.get('best_s')] == 2 * list(specs), str(rows))
+    window, documents, half = ({r['length']: r for r in rows if r['spec'] == name}
+                               for name in ('window', 'documents', 'half'))
+    check(window[1]['state_bytes'] == window[250]['state_bytes'] and window[250]['tokens'] == 64, str(window))
+    check(window[250]['read_bytes'] < 2 * 4 * (2 * 31 * 8 + 8) * 1.5, 'more than the window: %s' % window)
+    check(documents[250]['read_bytes'] > documents[1]['read_bytes'], str(documents))
+    check(half[250]['read_bytes'] == 2 * 2 * ((250 + 8) * (8 + 8) + 8), str(half))
+
+
+@case
+def decode_that_cannot_be(place):
+    place.write('linformer.yaml', 'similarity: softmax\nproject: {linformer: {size: 16}}\nshape: {head_dim: 8}\n')
+    for spec, why in ('poly.yaml', 'without a mask a query sees keys after its own'), ('linformer.yaml', "'project'"):
+        done = bench(place, 'soft.yaml', spec, '--decode', '--json=x.json', status=1)
+        check(why in done.stderr and 'cannot be decoded' in done.stderr and not done.stdout
+              and '--decode asks for a state' in done.stderr and "'emit' asks" not in done.stderr, done.stderr)
+        check('x.json' not in place.files(), 'it measured the other spec')
+    done = bench(place, 'soft.yaml', '--decode', '--lengths', '16,64M', '--heads', '4096', '--json=x.json')
+    check(re.search(r'67108864 +4096 +soft +left out: its state, arrays and workspace take [\d.]+ TiB', done.stdout),
+          done.stdout)
+    place.write('elu.yaml', ELU)
+    rows = results(place, 'soft.yaml', 'elu.yaml', '--decode', '--lengths', '64,1M', '--limit', '1e-9')
+    check(all('to get there, and ' in r['skipped'] and r['would_take_s'] > 0 for r in rows), str(rows))
 
 
 @case
@@ -417,7 +503,7 @@ def explain_costs_what_is_visited(place):
 def help_of_its_own(place):
     text = place.attnc('bench', '--help').stdout
     check(len(text.splitlines()) <= 24 and max(map(len, text.splitlines())) <= 80, 'it does not fit a screen')
-    for word in '--lengths --threads --heads --batch --document --seed --time --limit --json --csv --plot'.split():
+    for word in '--lengths --threads --heads --batch --document --seed --time --limit --json --csv --plot --decode'.split():
         check(word in text, 'no ' + word)
 
 
@@ -438,6 +524,7 @@ USAGE = {
     'bench_document_zero': (('soft.yaml', '--document', '0'), ['--document']),
     'bench_two_on_standard_output': (('soft.yaml', '--json', '--csv'), ['--json', '--csv', 'standard output']),
     'bench_two_in_one_file': (('soft.yaml', '--json=x', '--plot', 'x'), ['--json', '--plot', 'x']),
+    'bench_backward_and_decode': (('soft.yaml', '--backward', '--decode'), ['--backward', '--decode']),
     'bench_machine': (('soft.yaml', '--machine'), ['explain']),
 }
 

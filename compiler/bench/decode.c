@@ -1,0 +1,89 @@
+/* What attnc bench --decode measures: tokens one by one after as many others, and what each of them reads. */
+#include "request.h"
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../emit/emit.h"
+#include "../host/host.h"
+
+/* What takes chunks into sums here; NULL: keys and values are kept one by one. */
+static const struct compilation *carried(const struct unit *p)
+{
+    for (int k = 0; k < p->extends; k++)
+        if (p->extend[k].target == unit_target_here(p)) return p->extend[k].c;
+    return NULL;
+}
+
+int64_t decode_tokens(const struct unit *p)
+{
+    const struct compilation *sums = carried(p);
+    if (sums && sums->chunk > 0) return sums->chunk;
+    return p->read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
+}
+
+/* Of the parameters that are as large at any length. */
+static double param_bytes(const struct attn_kernel *kernel, const struct attn_problem *problem)
+{
+    double bytes = 0;
+    for (int k = 0; k < kernel->params; k++) {
+        const struct attn_param *param = &kernel->param[k];
+        bool constant = true;
+        for (int d = 0; d < param->rank; d++) constant &= param->shape[d] != ATTN_N_K;
+        if (constant) bytes += call_param_bytes(param, problem);
+    }
+    return bytes;
+}
+
+/* Of the sums, all of them, and of the chunk that is not full as many keys as there are on average. */
+static void count_sums(const struct unit *p, const struct compilation *c, const struct problem_size *size,
+                       struct bench_result *result)
+{
+    const double heads = (double)(size->kv_heads * size->members),
+                 tasks = emit_tasks_over(c->loops, SIZE_MEMBERS) ? heads : (double)size->kv_heads;
+    const struct program program = {c, &c, 1};
+    result->form = "linear";
+    result->unit = program_unit(&program, &result->on_units);
+    result->counts.exact = true;
+    result->read = (double)size->batch *
+                   (tasks * (double)c->loops->kept +
+                    (double)size->kv_heads * ((double)p->read_back + (double)(c->chunk + 1) / 2) *
+                        (double)(dtype_bytes(p->spec->dtype) * (int)(p->spec->head_dim + p->spec->value_dim)));
+    result->roofline.work = (double)size->batch * heads * linear_cost(c);
+    result->reach = (double)size->n_k * heads * linear_cost(c);
+}
+
+/* Of the keys that the query visits, each once for all heads that share it. */
+static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
+                       struct bench_result *result)
+{
+    int64_t rows;
+    const struct target *target = unit_target_here(p);
+    const struct compilation *few = unit_few(p, target, size->n_k, &rows);
+    if (size->members > rows) few = NULL;
+    const struct compilation *form = few ? unit_defaults(p)->quadratic : unit_choice(p, target, size->n_k),
+                             *runs = few ? few : form;
+    const struct program program = {form, &form, 1}, run = {runs, &runs, 1};
+    count_parts(&program, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
+    result->form = compilation_form(runs);
+    result->unit = program_unit(&run, &result->on_units);
+    result->read = result->counts.visited / (double)size->members *
+                   (double)(dtype_bytes(p->spec->dtype) * (int)(p->spec->head_dim + p->spec->value_dim));
+    result->reach = 0;
+}
+
+void decode_count(const struct bench *b, int entry, const struct bench_point *at, const struct call *call,
+                  struct bench_result *result)
+{
+    const struct unit *const p = b->unit[entry];
+    const struct compilation *const sums = carried(p);
+    const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads, 1,
+                                      at->length + (call->tokens + 1) / 2};
+    result->tokens = call->tokens;
+    result->state = call->problem.state_bytes;
+    if (sums)
+        count_sums(p, sums, &size, result);
+    else
+        count_keys(b, p, &size, at->threads, result);
+    result->read += param_bytes(call->kernel, &call->problem) +
+                    (double)(size.batch * at->heads.heads * p->spec->head_dim * dtype_bytes(p->spec->dtype));
+    result->roofline.bytes = (double)result->state <= (double)machine_cache() ? 0 : result->read;
+}
