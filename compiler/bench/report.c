@@ -172,8 +172,7 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
         text_add(
             out,
             "\nBatch %lld. Times are of a token of every sequence, after as many tokens as the position says: the mean "
-            "of "
-            "`tokens` calls of extend,\n"
+            "of `tokens` calls of extend,\n"
             "a whole chunk of a linear form, whose last token takes longest, %d under a window, else %d. All but the "
             "median is of the best mean;\n"
             "three quarters of the means lie within `spread` above it. A token `reads` sums, the keys and values that "

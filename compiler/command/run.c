@@ -454,6 +454,17 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, void *sta
     return error ? 0 : calls;
 }
 
+/* From how many tokens on the state is smaller than all keys and values; "" where it grows with them. */
+static const char *smaller_from(const struct run *r, size_t bytes)
+{
+    struct attn_problem more = r->problem;
+    more.capacity *= 2;
+    if (r->kernel->state(&more) != bytes) return "";
+    const int64_t token = more.batch * more.kv_heads * (r->kernel->head_dim + r->kernel->value_dim) *
+                          (int64_t)attn_dtype_size(r->kernel->dtype);
+    return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
+}
+
 /* Decodes the sequence in pieces; the result has to be what forward made in `out`, which it takes the place of. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
@@ -476,8 +487,8 @@ static void call_chunks(struct run *r, struct attn_array *out)
         char text[32];
         const double off = difference(&grown, out);
         mention(r->options, "",
-                "%lld calls of extend, a state of %s; the largest difference from forward is %.2g of a row",
-                (long long)calls, table_bytes((double)bytes, text, sizeof text), off);
+                "%lld calls of extend, a state of %s%s; the largest difference from forward is %.2g of a row",
+                (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes), off);
         if (!(off <= may_differ(kernel->dtype))) {
             complain(r->options, "%s: extend and forward differ", kernel->name);
             failed(r, STATUS_INPUT);

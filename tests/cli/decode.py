@@ -32,6 +32,12 @@ def chunks_give_what_forward_gives(place):
         said = re.search(r'(\d+) calls of extend, a state of .*; the largest difference from forward is (\S+) of a row',
                          done.stderr)
         check(said and said.group(1) == '9' and float(said.group(2)) < 1e-5, done.stderr)
+        pays = re.search(r'\(smaller than keys and values from (\d+) tokens on\)', done.stderr)
+        text = place.attnc('explain', spec, '--set', 'emit=[forward, decode]').stdout
+        told = re.search(r'smaller than all keys and values from (\d+) tokens on', text)
+        # explain leaves out the header
+        check(bool(pays) == bool(told) == (spec == 'elu.yaml')
+              and (not pays or 0 <= int(pays.group(1)) - int(told.group(1)) < 8), done.stderr)
         whole, out = (np.load(place.path(folder, 'out.npy')) for folder in ('whole', 'out'))
         check(np.abs(whole - out).max() < 1e-5 and not np.isnan(out).any(), 'another out.npy')
 
