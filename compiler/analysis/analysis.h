@@ -88,9 +88,13 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
 bool looks_ahead(const struct graph *g);
 /* Whether what a query sees or computes depends on how long the sequence is, besides its own position. */
 bool depends_on_length(const struct graph *g);
-/* How many keys before a query its loops read at most, or, where a state takes in whole chunks, before its chunk;
-   negative: it depends on the position, or is not known. */
+/* How many keys before the chunk of a query its loops read at most, where a state takes in whole chunks; negative: it
+   depends on the position, or is not known. */
 int64_t keys_read_back(const struct compilation *c);
+/* Which keys the loops of a program without chunks read at whatever position: the first ones, `back` before the first
+   query of a tile, and those after it; false: it is not known, or more. A tile of queries early in a sequence, up to
+   position first + back, may read others. (sinks.c) */
+bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
 /* Whether what a query sees and computes stays the same when it and all keys move on by so many positions; and whether
    only that a key comes before it matters, not which one comes first. (shift.c) */
 bool moves_on(const struct graph *g, int64_t by);

@@ -81,7 +81,6 @@ enum { UNKNOWN = -1, POSITIONS = 4096, FAR = 1 << 20, TILES = 3 };
 struct reading {
     const struct loops *l;
     int lane, stream, chunk;
-    const struct stmt *few; /* of the form for few queries: its loop over chunks, which begins where keys are seen */
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
     bool known;
 };
@@ -118,36 +117,21 @@ static int64_t first_key(struct reading *x, const struct stmt *s)
     return first;
 }
 
-/* The most keys before the chunk of a query (or, without chunks, before the query) at these positions that tiles of so
-   many queries read. */
+/* The most keys before the chunk of a query at these positions that tiles of so many queries read. */
 static int64_t back_from(struct reading *x, const struct stmt *body, int64_t position, int64_t tile)
 {
     int64_t most = 0;
     for (int64_t p = position; p < position + POSITIONS && x->known; p++) {
         x->size[x->lane] = x->hi[x->lane] = tile;
         x->size[x->stream] = p + tile;
-        int64_t begin = p;
-        if (x->few) {
-            x->lo[x->few->axis] = bound(x, x->few->from);
-            x->hi[x->few->axis] = x->lo[x->few->axis] + 1;
-        } else if (x->chunk >= 0) {
-            const int64_t length = x->l->module->axis[x->chunk].extent;
-            x->size[x->chunk] = (p + tile + length - 1) / length;
-            x->lo[x->chunk] = p / length;
-            x->hi[x->chunk] = p / length + 1;
-            begin = p / length * length;
-        }
+        const int64_t length = x->l->module->axis[x->chunk].extent, begin = p / length * length;
+        x->size[x->chunk] = (p + tile + length - 1) / length;
+        x->lo[x->chunk] = p / length;
+        x->hi[x->chunk] = p / length + 1;
         const int64_t first = first_key(x, body);
         if (first < begin && begin - first > most) most = begin - first;
     }
     return most;
-}
-
-static const struct stmt *window_of(const struct stmt *s)
-{
-    const struct stmt *found = NULL;
-    for (; s && !found; s = s->next) found = s->op == LOOPS_FOR && s->window ? s : window_of(s->body);
-    return found;
 }
 
 int64_t keys_read_back(const struct compilation *c)
@@ -156,21 +140,15 @@ int64_t keys_read_back(const struct compilation *c)
     if (roles_of(c->graph, 0, &roles)) return UNKNOWN;
     const struct stmt *body = c->loops->body;
     struct reading *const x = arena_alloc(c->loops->module->arena, sizeof *x);
-    int query = roles.lane;
-    for (int a = 0; c->few && a < c->loops->module->axes; a++)
-        if (c->loops->module->axis[a].source == SIZE_N_Q) query = a;
-    *x = (struct reading){.l = c->loops, .lane = query, .stream = roles.stream, .chunk = -1, .known = true};
+    *x = (struct reading){.l = c->loops, .lane = roles.lane, .stream = roles.stream, .known = true};
     for (int a = 0; a < c->loops->module->axes; a++) {
         x->size[a] = axis_is_counted(&c->loops->module->axis[a]) ? c->loops->module->axis[a].extent : 1;
         x->hi[a] = 1;
     }
-    if (c->chunk) {
-        while (!body->window) body = body->next ? body->next : body->body;
-        x->chunk = body->axis;
-        for (body = body->body; body->next;) body = body->next;
-    }
-    if (c->few) x->few = window_of(body);
-    const int64_t tiles[TILES] = {1, 7, c->few ? MAX_FEW_QUERIES : c->tile_q};
+    while (!body->window) body = body->next ? body->next : body->body;
+    x->chunk = body->axis;
+    for (body = body->body; body->next;) body = body->next;
+    const int64_t tiles[TILES] = {1, 7, c->tile_q};
     int64_t most = 0;
     for (int t = 0; t < TILES; t++) {
         const int64_t near = back_from(x, body, 0, tiles[t]), far = back_from(x, body, FAR, tiles[t]),

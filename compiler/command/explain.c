@@ -460,7 +460,8 @@ static void explain_state(const struct unit *p)
     if (!(p->spec->emit & EMIT_DECODE)) return;
     const struct spec *const spec = p->spec;
     const long long token = (long long)dtype_bytes(spec->dtype) * (spec->head_dim + spec->value_dim),
-                    rows = (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0, p->folds);
+                    rows = (long long)emit_state_rows(p->read_first, p->read_back,
+                                                      p->extends ? p->extend[0].c->chunk : 0, p->folds);
     section("State");
     if (p->read_back < 0) {
         printf("  %lld bytes of key and value for every token, sequence and key/value head, of as many tokens as the "
@@ -471,6 +472,9 @@ static void explain_state(const struct unit *p)
     const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
     if (p->extends)
         printf("  %lld bytes of sums and the last tokens, up to %lld of %lld bytes", sums, rows, token);
+    else if (p->read_first)
+        printf("  the first %lld tokens and the last ones, up to %lld of %lld bytes", (long long)p->read_first, rows,
+               token);
     else
         printf("  the last tokens, up to %lld of %lld bytes", rows, token);
     printf(": %lld bytes for every sequence and %s, however long it is\n", all,

@@ -33,7 +33,8 @@ struct unit {
     struct version extend[MAX_VERSIONS]; /* where the state takes in chunks, by target */
     int extends;
     bool folds, moves, any_order; /* it takes in another one, whatever the positions, or the order, of their keys */
-    int64_t read_back;            /* keys that a state keeps besides, as keys_read_back says */
+    int64_t read_back;            /* keys that a state keeps besides, as keys_read_back or keys_read_on says */
+    int64_t read_first;           /* and of the first ones, as keys_read_on says */
     uint64_t fingerprint;         /* of states: of what the kernel computes and how that is kept */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;

@@ -76,6 +76,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .moves = p->moves,
                            .any_order = p->any_order,
                            .read_back = p->read_back,
+                           .read_first = p->read_first,
                            .fingerprint = p->fingerprint,
                            .saved = p->saved,
                            .row_sums = p->row_sums,

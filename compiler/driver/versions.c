@@ -369,13 +369,31 @@ static void make_fold(struct maker *x)
     }
 }
 
+/* Which keys all versions read on; false: some reads all. */
+static bool kept_by_all(const struct unit *p, int64_t *first, int64_t *back)
+{
+    *first = *back = 0;
+    int64_t early = 0; /* the last position where a tile may read others */
+    for (int v = 0; v < 2 * p->versions; v++) {
+        const struct compilation *const c = v % 2 ? p->version[v / 2].few : p->version[v / 2].c;
+        int64_t begin, before;
+        if (!c) continue;
+        if (!keys_read_on(c, &begin, &before)) return false;
+        if (begin > *first) *first = begin;
+        if (before > *back) *back = before;
+        if (begin + before > early) early = begin + before;
+    }
+    if (early - *first > *back) *back = early - *first;
+    return true;
+}
+
 /* What the state of a spec that is asked for one has, for every target: what is carried from chunk to chunk, where its
    long sequences take a linear form that carries it, or else keys and values alone. */
 static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
     struct text t = {0};
-    int64_t read_back = 0, least = 0;
+    int64_t read_back = 0, first = 0;
     for (int v = 0; v < p->versions && x->good; v++) {
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
         const struct compilation *const like = longest(p, p->version[v].target);
@@ -393,18 +411,21 @@ static void make_extend(struct maker *x)
         p->extend[p->extends++] = (struct version){
             .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
     }
-    for (int v = 0; v < p->versions && !p->extends && least >= 0; v++) {
-        least = keys_read_back(p->version[v].c);
-        const int64_t few = p->version[v].few ? keys_read_back(p->version[v].few) : 0;
-        if (least >= 0 && (few < 0 || few > least)) least = few;
-        read_back = v == 0 || least < 0 || least > read_back ? least : read_back;
-    }
+    if (!p->extends && !kept_by_all(p, &first, &read_back)) read_back = -1;
     p->read_back = read_back;
+    p->read_first = read_back < 0 ? 0 : first;
+    for (int k = 0; k < p->compilations; k++) {
+        struct compilation *const c = p->compilation[k];
+        if (c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING) continue;
+        c->read_first = p->read_first;
+        c->read_back = read_back;
+    }
     make_fold(x);
     graph_print(p->graph, &t);
     char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* the first line has the name */
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
+    if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
         for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);

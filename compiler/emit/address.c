@@ -38,6 +38,13 @@ static bool has_rows(const struct emitter *x, const struct array *a)
     return false;
 }
 
+bool emit_has_dropped(const struct emitter *x, const struct array *a)
+{
+    bool keys = false;
+    for (int k = 0; k < a->rank; k++) keys |= x->m->axis[a->axes[k]].source == SIZE_N_K;
+    return x->c->read_first && keys && a->kind == ARRAY_INPUT && array_of_elements(x->l, a);
+}
+
 bool emit_has_members(const struct emitter *x, const struct array *a)
 {
     bool members = has_rows(x, a);

@@ -37,6 +37,7 @@ struct emission {
     int extends;
     bool folds, moves, any_order; /* it takes in another one, whatever the positions, or the order, of their keys */
     int64_t read_back;            /* keys before a query, or its chunk, that have to be kept; negative: all */
+    int64_t read_first;           /* keys that a sequence begins with that have to be kept besides */
     uint64_t fingerprint;         /* of states */
     int saved, row_sums;          /* arrays that forward leaves to them; that one of them leaves to the others */
     bool standalone;
@@ -46,9 +47,9 @@ struct emission {
    attnc. */
 void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct emission *e, const char *command, struct text *out);
-/* The tokens of a sequence that a state has room for, where it takes in `chunk` of them at a time (0: none), and
-   perhaps another state with those of its own. */
-int64_t emit_state_rows(int64_t read_back, int64_t chunk, bool folds);
+/* The tokens of a sequence that a state has room for: the first ones, and others, where it takes in `chunk` of them at
+   a time (0: none), and perhaps another state with those of its own. */
+int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds);
 /* Whether the tasks run over an axis of that source. */
 bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* The C name of an axis' extent: "n_q", or a number. */

@@ -518,10 +518,10 @@ static void set_params(struct template_names *t, const struct compilation *c)
 
 /* ---- all together ---- */
 
-int64_t emit_state_rows(int64_t read_back, int64_t chunk, bool folds)
+int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds)
 {
     enum { FEW = 256 };
-    return read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
+    return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
 static void set_state(struct template_names *t, const struct emitted_file *e)
@@ -531,13 +531,15 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
                ids = emit_param_of_ids(e->c[0]->source);
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
+    template_set_number(t, "READ_FIRST", p->read_first);
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "MOVES", p->moves);
     template_set_number(t, "ANY_ORDER", p->any_order);
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
     template_set_number(t, "READ_BACK", p->read_back);
-    template_set_number(t, "ROWS_KEPT", emit_state_rows(p->read_back, carried ? p->extend[0].c->chunk : 0, p->folds));
+    template_set_number(t, "ROWS_KEPT",
+                        emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->chunk : 0, p->folds));
     template_set_number(t, "UNCOPIED", carried && p->read_back == 0);
     bool several = emit_by_length(e->version, e->versions), linear = false;
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;

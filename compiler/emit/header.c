@@ -43,11 +43,12 @@ static void decoding(const struct emission *p, struct text *out)
     struct arena *const arena = c->graph->module->arena;
     const char *holds = p->read_back < 0 ? "keys and values of problem->capacity tokens a sequence"
                         : p->extends     ? "sums over the keys so far, and the last keys and values"
+                        : p->read_first  ? "the first and the last keys and values"
                                          : "the last keys and values";
     if (p->read_back >= 0)
         holds = arena_printf(
             arena, "%s, of %lld tokens at most", holds,
-            (long long)emit_state_rows(p->read_back, p->extends ? p->extend[0].c->chunk : 0, p->folds));
+            (long long)emit_state_rows(p->read_first, p->read_back, p->extends ? p->extend[0].c->chunk : 0, p->folds));
     text_add(out,
              "\n/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch "
              "sequences:\n   %s. It may be moved and saved as its bytes are. problem->state_bytes, if not 0, is how "
@@ -110,7 +111,7 @@ static void decoding(const struct emission *p, struct text *out)
             "%lld tokens or more that are not summed yet, ATTN_ECAPACITY. After an error nothing has changed",
             p->moves ? "" : " (while it has not summed any)", name,
             p->any_order ? "" : ", and that of `left` has no tokens that are not summed if `right` has summed any",
-            (long long)emit_state_rows(0, p->extend[0].c->chunk, true));
+            (long long)emit_state_rows(0, 0, p->extend[0].c->chunk, true));
     text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",
              folds, name);
 }

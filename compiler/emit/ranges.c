@@ -186,6 +186,19 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
+/* A state has the first keys, and after those that it dropped the last ones: an array is read as if it had these, too,
+   so it begins earlier for the first keys. No range has both once some are dropped. */
+static void choose_rows(struct emitter *x, const struct stmt *s, const char *from)
+{
+    if (!x->c->read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
+    for (int k = 0; k < x->l->arrays; k++) {
+        if (!emit_has_dropped(x, &x->l->array[k]) || !stmt_touches(s, k)) continue;
+        const char *const name = emit_name(x->m->arena, x->l->array[k].name);
+        emit_line(x, "const %s *const %s = last_%s + (%s < %lld ? call->dropped * %s_row : 0);",
+                  emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->read_first, name);
+    }
+}
+
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
     if (x->block[s->axis]) return block_loop(x, s);
@@ -197,7 +210,9 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
         range_loop(x, s, name, &opened);
         from = arena_printf(arena, "%s[piece].from", name);
         end = arena_printf(arena, "%s[piece].to", name);
-    }
+    } else if (x->c->read_first && x->m->axis[s->axis].source == SIZE_N_K)
+        open_loop(x, &opened, "{");
+    choose_rows(x, s, from);
     if (s->period) { /* the names are the loop's own: another over the same axis may follow in the block */
         open_loop(x, &opened, "{");
         emit_line(x, "const int64_t %s_end = %s;", a, end);

@@ -132,8 +132,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                    left = array->kind == ARRAY_INPUT &&
                           (array->sums ? !emit_sums_of_queries(x, array) : !of_caller); /* by a part, if it is needed */
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
-        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
-                 emit_stored(array->dtype), c, place);
+        text_add(out, "    %s%s *const %s%s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
+                 emit_stored(array->dtype), emit_has_dropped(x, array) ? "last_" : "", c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
@@ -440,6 +440,17 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
     text_free(unused);
 }
 
+/* Chunks between the first keys and the last ones have none that are seen. */
+static void skip_dropped(const struct emitter *x, const struct stmt *window, struct text *lead)
+{
+    const char *const chunk = x->m->axis[window->axis].name;
+    const long long length = (long long)x->m->axis[window->axis].extent;
+    text_add(lead,
+             "        if (part->%s0 * %lld >= %lld) /* on to the keys before the first query */\n"
+             "            part->%s0 = max(part->%s0, (call->p.n_k - call->p.n_q - %lld) / %lld);\n",
+             chunk, length, (long long)x->c->read_first, chunk, chunk, (long long)x->c->read_back, length);
+}
+
 static void phases(struct emitter *x, struct text *out)
 {
     struct text *lead = new_text(x);
@@ -479,6 +490,7 @@ static void phases(struct emitter *x, struct text *out)
         if (x->c->slot_is_kept) meet_kept(x, lanes, lead);
         text_add(lead, "    for (part->%s0 = %s; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, begin, chunk,
                  chunks_there, chunk);
+        if (x->c->read_first) skip_dropped(x, s, lead);
         text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %s);\n", chunk, chunk, chunks_there);
         for (const struct stmt *t = s->body; t; t = t->next) {
             const bool of_chunks = t->axis == s->axis, first = t == s->body;

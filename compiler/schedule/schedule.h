@@ -46,6 +46,7 @@ struct compilation {
     struct graph *totals;              /* and that of the gradients that are sums over rows */
     struct graph *from_sums;           /* and that of gradients from sums of the others; NULL: there are none */
     int64_t features;                  /* of the linear form that the separate pass found; 0: it found none */
+    int64_t read_first, read_back;     /* the keys that a state has for it, if these are the first and the last ones */
     int64_t reach;                     /* the chunks before a query's own that its state is of; 0: all */
     int64_t chunk;                     /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
     bool slot_is_kept;                 /* what is kept of a state lies as a chunk's slot does, for queries to meet */

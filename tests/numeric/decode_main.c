@@ -8,7 +8,7 @@
 #define NAMED(a, b) JOINED(a, b)
 #define OF_KERNEL(name) NAMED(KERNEL, name)
 
-enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, CAPACITY = 150, MOST = 70, STEPS = 24 };
+enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, CAPACITY = 350, MOST = 150, STEPS = 24 };
 
 static ELEMENT *numbers(int64_t rows, int64_t columns)
 {

@@ -33,6 +33,9 @@ struct call { /* what every thread needs to know */
     const unsigned char *folded; /* the same of a state that this one takes in, of p.n_k keys */
 #endif
 #endif
+#if READ_FIRST
+    int64_t dropped; /* keys that a state has no more, between its first ones and the others */
+#endif
 #if IN_ORDER
     /* For the tiles of every head that threads share, after a number that is never reached, how far each has come; NULL:
        one thread does them all, one after the other. */

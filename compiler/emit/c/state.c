@@ -15,7 +15,8 @@ struct state_header {
     uint64_t check; /* a hash of all before it, and of the sequences */
 };
 struct sequence {
-    int64_t length, first; /* tokens so far; the first of them whose key is there by itself */
+    int64_t length, first; /* tokens so far; the first of them whose key is there by itself; or, where the keys that it
+                              begins with stay, how many after them are not there */
     int64_t summed;        /* the first that is not in what was summed */
     int64_t start;         /* the position of its first token */
     int64_t min_length;    /* what truncate can go back to, at least */
@@ -46,7 +47,7 @@ static int64_t first_needed(const struct sequence *s)
 #if BY_CAPACITY
     return 0 * s->length;
 #else
-    return max(s->start, s->summed - READ_BACK);
+    return max(s->start, s->summed - READ_BACK - READ_FIRST);
 #endif
 }
 
@@ -229,7 +230,7 @@ int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *st
 #elif BY_CAPACITY
     return s.start;
 #else
-    return s.first == s.start ? s.start : s.first + READ_BACK;
+    return s.first == s.start ? s.start : s.first + READ_FIRST + READ_BACK;
 #endif
 }
 
@@ -301,11 +302,12 @@ static void remember(STORED *to, int64_t rows, int64_t dim, int64_t heads, const
     }
 }
 
-/* Those from row `from` on become the first ones. */
+/* Those from row `from` on, n of them, become the first ones; where some of these stay, those after them do. */
 static void slide(STORED *array, int64_t rows, int64_t dim, int64_t heads, int64_t from, int64_t n)
 {
+    array += READ_FIRST * dim;
     for (int64_t g = 0; g < heads; g++, array += rows * dim)
-        memmove(array, array + from * dim, (size_t)(n * dim) * sizeof *array);
+        memmove(array, array + from * dim, (size_t)((n - READ_FIRST) * dim) * sizeof *array);
 }
 
 #if FOLDS
@@ -466,6 +468,9 @@ static int extend_some(struct call call, const struct version *extends, const st
         }
         call.p.n_q = m;
         call.p.n_k = s.length + m;
+#if READ_FIRST
+        call.dropped = s.first;
+#endif
 #if CARRIED
         call.start = s.start;
         call.summed = s.summed;
