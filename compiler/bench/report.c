@@ -325,7 +325,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"pass", WORD, .word = bench_pass(b, entry)},
         {"saved_bytes", WHOLE, .whole = (int64_t)r->saved, .absent = no || !b->o->backward},
         {"over_forward", REAL, .real = over, .absent = over <= 0},
-        {"unit", WORD, .word = r->unit, .absent = no_call},
+        {"unit", WORD, .word = r->unit, .absent = no},
         {"tokens", WHOLE, .whole = r->tokens, .absent = no_token},
         {"tokens_per_s", REAL, .real = f.tokens, .absent = no_token},
         {"read_bytes", REAL, .real = r->read, .absent = no_token},
