@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from variants import BLOCK, THESIS, causal_variants, polysketch, square
 
@@ -30,6 +30,7 @@ class Run:
     most: Optional[float] = None  # a loss that the run has to end below
     coefficients_of: str = ""  # the run whose learned coefficients are fixed here
     copied: int = 0
+    easier: Tuple[Tuple[int, int], ...] = ()  # lengths, and symbols copied, that come first, each until it is learned
     broken: bool = False       # attention lets no gradient through to queries and keys: a control
 
     @property
@@ -83,16 +84,25 @@ def thesis_time() -> List[Run]:
 # ---- PolySketchFormer, appendix F
 
 
+SYNTHETIC = ("softmax", "polynomial 4", "polynomial 8", "polysketch random r32", "polysketch learned r32")
+
+UNAIDED = "softmax, full length from the start"
+
+
 def synthetic(seeds: Any = (1,)) -> List[Run]:
     every = causal_variants(16)
-    names = ("softmax", "polynomial 4", "polynomial 8", "polysketch random r32", "polysketch learned r32")
+    shared: Dict[str, Any] = {"width": 128, "heads": 8, "layers": 2, "warmup": 50, "every": 25, "until": 2e-4}
     made = []
-    for name in names:
-        for seed in seeds:
-            made.append(Run("induction", name, every[name], "induction", 128, seed, 4_000, 16, 1e-3, width=128, heads=8,
-                            layers=2, warmup=100, every=200, until=2e-4))
-            made.append(Run("copying", name, every[name], "copying", 128, seed, 4_000, 16, 1e-3, width=128, heads=8,
-                            layers=2, warmup=100, every=200, until=2e-4, copied=16))
+    for seed in seeds:
+        for name in SYNTHETIC:
+            steps = 2_000 if name.startswith("polysketch") else 1_000  # they begin slowly
+            made.append(Run("induction", name, every[name], "induction", 128, seed, steps, 16, 2e-3,
+                            easier=((16, 0), (32, 0), (64, 0)), **shared))
+        made.append(dataclasses.replace(made[-len(SYNTHETIC)], variant=UNAIDED, easier=()))
+    for seed in seeds:
+        for name in SYNTHETIC:
+            made.append(Run("copying", name, every[name], "copying", 64, seed, 2_000, 16, 2e-3,
+                            easier=((8, 2), (16, 4), (32, 8)), copied=8, **shared))
     return made
 
 

@@ -43,9 +43,10 @@ class Encoder(nn.Module):
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.readout = nn.Linear(width, symbols)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, last: int) -> Tensor:
+        """What is foreseen at that many last positions."""
         x = self.embed(x) + self.positions
-        x = self.norm1(x + self.attention(x))
+        x = self.norm1(x + self.attention(x))[:, -last:]
         x = self.norm2(x + self.down(F.relu(self.up(x))))
         return self.readout(x)
 
@@ -60,8 +61,8 @@ class Block(nn.Module):
         self.attention = Heads(width, heads, attend)
         self.up, self.down = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width, bias=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norm1(x))
+    def forward(self, x: Tensor, last: int) -> Tensor:
+        x = (x + self.attention(self.norm1(x)))[:, -last:]
         value, gate = self.up(self.norm2(x)).chunk(2, 2)
         return x + self.down(F.silu(gate) * value)
 
@@ -79,8 +80,9 @@ class Decoder(nn.Module):
             nn.init.normal_(weight, std=0.02 / math.sqrt(2 * layers))
         nn.init.normal_(self.embed.weight, std=0.02)
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.embed(x)
-        for block in self.blocks:
-            x = block(x)
+    def forward(self, x: Tensor, last: int) -> Tensor:
+        """What is foreseen at that many last positions; the last block needs no others after its attention."""
+        x, length = self.embed(x), x.shape[1]
+        for number, block in enumerate(self.blocks, 1):
+            x = block(x, last if number == len(self.blocks) else length)
         return self.readout(self.norm(x))

@@ -10,7 +10,8 @@ from typing import Any, Dict, Iterable, List
 from experiments import Run
 from files import write
 
-COLUMNS = ("group", "variant", "length", "seed", "steps", "seconds", "step_seconds", "loss", "accuracy", "done")
+COLUMNS = ("group", "variant", "length", "seed", "steps", "seconds", "step_seconds", "loss", "accuracy", "done",
+           "easier")
 
 
 def record_of(folder: str, name: str) -> Dict[str, Any]:
@@ -29,9 +30,11 @@ def row_of(run: Run, folder: str) -> Dict[str, Any]:
     if not kept:
         return {}
     last = kept["final"] or (kept["curve"] or [{}])[-1]
+    begun = kept.get("begun", [0])
     return {"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed, "steps": kept["step"],
             "seconds": kept["seconds"], "step_seconds": kept["step_seconds"], "loss": last.get("loss", ""),
-            "accuracy": last.get("accuracy", ""), "done": int(kept["done"])}
+            "accuracy": last.get("accuracy", ""), "done": int(kept["done"]),
+            "easier": begun[-1] if len(begun) > len(run.easier) else ""}
 
 
 def _text(columns: Iterable[str], rows: List[Dict[str, Any]]) -> str:

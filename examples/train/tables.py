@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional
 
 import plot
 import results
-from experiments import CONTEXTS, PUBLISHED
+from experiments import CONTEXTS, PUBLISHED, SYNTHETIC, UNAIDED
 from files import write
 
 Rows = List[Dict[str, Any]]
@@ -60,13 +60,12 @@ def synthetic(rows: Rows) -> str:
     for name in _names(rows):
         cells = [name]
         for group in "induction", "copying":
-            row = next((r for r in rows if r["variant"] == name and r["group"] == group), None)
-            if row is None or row["accuracy"] is None:
-                cells += ["" if row is None else f"loss {_number(row['loss'])}", "" if row is None else f"{row['steps']:.0f}"]
-            else:
-                cells += [f"{row['accuracy']:.2%}", f"{row['steps']:.0f}"]
+            of_group = [r for r in rows if r["variant"] == name and r["group"] == group and r["done"]]
+            cells.append(", ".join(f"{row['accuracy']:.2%}" for row in of_group))
+            easier = [row["steps"] if row["easier"] is None else row["easier"] for row in of_group]
+            cells.append(", ".join(f"{n:.0f} + {row['steps'] - n:.0f}" for n, row in zip(easier, of_group)))
         made.append(cells)
-    return _table(["", "induction", "steps", "copying", "steps"], made)
+    return _table(["", "induction", "steps, easier + full", "copying", "steps, easier + full"], made)
 
 
 def _by_context(rows: Rows, cell: Any) -> str:
@@ -127,6 +126,11 @@ def pictures(folder: str, into: str = "") -> None:
         write(os.path.join(into, "text.svg"),
               plot.lines(f"Language models, context {longest}: loss against time", "seconds of training, one thread",
                          "bits per byte, held out", lines))
+    for group, length, title in (("induction", 128, "Induction heads"), ("copying", 64, "Selective copying")):
+        lines = {name: points for name in (*SYNTHETIC, UNAIDED) if len(points := of(group, name, length, "step")) > 1}
+        if lines:
+            write(os.path.join(into, f"{group}.svg"),
+                  plot.lines(f"{title}, easier tasks first", "step", "loss", lines, log_y=True))
     rows = [row for row in results.read(os.path.join(folder, "results.csv"))
             if row["group"] == "text" and row["step_seconds"]]
     speed = {name: sorted((row["length"], 1 / row["step_seconds"]) for row in rows if row["variant"] == name)

@@ -16,7 +16,7 @@ from files import write
 PACKAGE = "python3.11-doc"  # of Debian: the text
 HELD_OUT = 2 ** 18  # bytes of it
 
-Batch = Tuple[Tensor, Tensor]  # what the model is given, and what is wanted at each position: -1 where nothing is
+Batch = Tuple[Tensor, Tensor]  # what the model is given, and what is wanted at its last positions
 
 
 class Task:
@@ -34,7 +34,7 @@ class Task:
 
 def loss_of(model: nn.Module, batch: Batch) -> Tensor:
     given, wanted = batch
-    return F.cross_entropy(model(given).flatten(0, 1), wanted.flatten(), ignore_index=-1)
+    return F.cross_entropy(model(given, wanted.shape[1]).flatten(0, 1), wanted.flatten())
 
 
 @torch.no_grad()
@@ -43,10 +43,10 @@ def evaluate(model: nn.Module, task: Task, size: int, batches: int) -> Dict[str,
     loss = right = count = 0.0
     for number in range(batches):
         given, wanted = task.unseen(number, size)
-        scores, there = model(given), wanted >= 0
-        loss += F.cross_entropy(scores[there], wanted[there], reduction="sum").item()
-        right += (scores[there].argmax(-1) == wanted[there]).sum().item()
-        count += there.sum().item()
+        scores = model(given, wanted.shape[1])
+        loss += F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), reduction="sum").item()
+        right += (scores.argmax(-1) == wanted).sum().item()
+        count += wanted.numel()
     model.train()
     return {"loss": loss / count, "accuracy": right / count}
 
@@ -74,14 +74,12 @@ class Mirror(Task):
         half = self.length // 2
         given = torch.full((size, self.length), self.symbols - 1)
         given[:, :half] = torch.randint(self.symbols - 1, (size, half), generator=draw)
-        wanted = torch.full_like(given, -1)
-        wanted[:, -half:] = given[:, :half].flip(1)
-        return given, wanted
+        return given, given[:, :half].flip(1)
 
 
 class Induction(Task):
     """A special symbol comes up once, and again at the end: what followed it the first time?"""
-    symbols = 16
+    symbols, held_out = 16, 256
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -92,14 +90,12 @@ class Induction(Task):
         at = torch.randint(self.length - 2, (size,), generator=draw)
         rows = torch.arange(size)
         given[rows, at], given[:, -1] = special, special
-        wanted = torch.full_like(given, -1)
-        wanted[:, -1] = given[rows, at + 1]
-        return given, wanted
+        return given, given[rows, at + 1][:, None]
 
 
 class Copying(Task):
     """Symbols at random places among blanks, to be said in their order after as many marks."""
-    symbols = 16
+    symbols, held_out = 16, 64
 
     def __init__(self, length: int, copied: int) -> None:
         self.length, self.copied = length, copied
@@ -111,9 +107,7 @@ class Copying(Task):
         given = torch.full((size, self.length), blank)
         given.scatter_(1, places, what)
         given[:, room:] = mark
-        wanted = torch.full_like(given, -1)
-        wanted[:, room:] = what
-        return given, wanted
+        return given, what
 
 
 class Text(Task):

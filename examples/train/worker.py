@@ -21,6 +21,7 @@ from variants import square
 
 SAVES_EVERY = 30.0  # seconds
 SAMPLES = 10         # batches that a point of the curve is the average of
+LEARNED = 0.1        # their loss, at which an easier task is left for the next
 Tell = Callable[[int, float], None]
 
 
@@ -37,12 +38,12 @@ def spec_of(run: Run, folder: str) -> Any:
     return square(len(learned) - 1, learned)
 
 
-def task_of(run: Run, text: str) -> tasks.Task:
+def task_of(run: Run, text: str, length: int, copied: int) -> tasks.Task:
     if run.task == "text":
-        return tasks.Text(run.length, text)
+        return tasks.Text(length, text)
     if run.task == "copying":
-        return tasks.Copying(run.length, run.copied)
-    return {"reverse": tasks.Reverse, "mirror": tasks.Mirror, "induction": tasks.Induction}[run.task](run.length)
+        return tasks.Copying(length, copied)
+    return {"reverse": tasks.Reverse, "mirror": tasks.Mirror, "induction": tasks.Induction}[run.task](length)
 
 
 class _NoGradients(nn.Module):
@@ -80,20 +81,21 @@ def rate_at(run: Run, step: int) -> float:
 
 class Training:
     """The state of a run, which a checkpoint holds whole."""
-    KEPT = ("step", "seconds", "curve", "times", "losses")
+    KEPT = ("step", "seconds", "curve", "times", "losses", "begun")
 
     def __init__(self, run: Run, folder: str, text: str) -> None:
         self.run, self.folder = run, folder
         self.spec = spec_of(run, folder)
-        self.task = task_of(run, text)
-        self.model = model_of(run, self.task, self.spec)
+        self.tasks = [task_of(run, text, *each) for each in (*run.easier, (run.length, run.copied))]
+        self.model = model_of(run, self.tasks[-1], self.spec)
         decay = 0.1 if run.task == "text" else 0.01
         self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=run.rate, weight_decay=decay, fused=True)
         self.draw = torch.Generator().manual_seed(run.seed)
         self.step, self.seconds = 0, 0.0
         self.curve: List[Dict[str, float]] = []
         self.times: List[float] = []
-        self.losses: List[float] = []  # of the last batches
+        self.losses: List[float] = []  # of the last batches of a task
+        self.begun = [0]               # the steps that tasks began after
         self.final: Dict[str, float] = {}
         self.path = os.path.join(folder, "runs", run.name + ".pt")
         if os.path.exists(self.path):
@@ -105,7 +107,16 @@ class Training:
         self.optimiser.load_state_dict(kept["optimiser"])
         self.draw.set_state(kept["draw"])
         for name in self.KEPT:
-            setattr(self, name, kept[name])
+            if name in kept:  # an older checkpoint has fewer
+                setattr(self, name, kept[name])
+
+    @property
+    def task(self) -> tasks.Task:
+        return self.tasks[len(self.begun) - 1]
+
+    @property
+    def is_last_task(self) -> bool:
+        return len(self.begun) == len(self.tasks)
 
     def save(self) -> None:
         made = io.BytesIO()
@@ -116,7 +127,8 @@ class Training:
 
     def _record(self, done: bool) -> None:
         later = self.times[len(self.times) // 4:]  # the first steps load the kernel
-        made = {"done": done, "final": self.final, "step": self.step, "seconds": round(self.seconds, 3), "curve": self.curve,
+        made = {"done": done, "final": self.final, "step": self.step, "seconds": round(self.seconds, 3),
+                "curve": self.curve, "begun": self.begun,
                 "step_seconds": round(statistics.median(later), 6) if later else None}
         for name, weight in self.model.named_parameters():
             if name.endswith(".coefficients"):
@@ -150,9 +162,15 @@ class Training:
         self.curve.append({"step": self.step, "seconds": round(self.seconds, 3), **found})
         return found["loss"]
 
+    def advance(self) -> None:
+        """To the next task, when this one is learned."""
+        if not self.is_last_task and len(self.losses) == SAMPLES and statistics.fmean(self.losses) < LEARNED:
+            self.begun.append(self.step)
+            self.losses = []
+
     def finish(self) -> None:
         if self.curve:
-            self.final = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out)
+            self.final = tasks.evaluate(self.model, self.tasks[-1], self.run.batch, self.tasks[-1].held_out)
         self._record(True)
         if os.path.exists(self.path):
             os.remove(self.path)
@@ -168,8 +186,9 @@ def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell
         at.one()
         if run.evaluates(at.step):
             loss = at.measure()
-            if loss < run.until or math.isnan(loss):
+            if loss < run.until and at.is_last_task or math.isnan(loss):
                 break
+        at.advance()
         now = time.monotonic()
         if now - told > 0.5:
             tell(at.step, loss)

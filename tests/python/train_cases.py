@@ -85,6 +85,50 @@ def ctrl_c(folder):
 
 
 @case
+def easier_tasks_come_first(folder):
+    import dataclasses
+
+    import experiments
+    import results
+    import worker
+    run = dataclasses.replace(next(run for run in experiments.synthetic() if run.group == 'copying'), length=16, copied=4,
+                              easier=((4, 1), (8, 2)), width=16, heads=1, layers=1, steps=36, every=9, until=0.0)
+    at = worker.Training(run, os.path.join(folder, 'sizes'), '')
+    for length, copied in (4, 1), (8, 2), (16, 4):
+        given, wanted = at.task.batch(3, at.draw)
+        check((given.shape, wanted.shape) == ((3, length), (3, copied)), '%s %s' % (given.shape, wanted.shape))
+        check(at.is_last_task == (length == 16), 'the last task')
+        at.losses = [0.2] * 10
+        at.advance()
+        check(at.task.length == length, 'it goes on before the task is learned')
+        at.losses = [0.01] * 10
+        at.advance()
+    worker.LEARNED, usual = 100, worker.LEARNED  # every task for ten steps
+    try:
+        straight = curve(os.path.join(folder, 'straight'), run)
+        check(straight == curve(os.path.join(folder, 'stopped'), run, stops=(13, 9)), 'another curve after two stops')
+    finally:
+        worker.LEARNED = usual
+    row = results.row_of(run, os.path.join(folder, 'straight'))
+    check((row['easier'], row['steps']) == (20, 36), 'steps of easier tasks: %s' % row)
+
+
+@case
+def tasks_ask_what_was_given(folder):
+    import tasks
+    draw = tasks.Generator().manual_seed(1)
+    given, wanted = tasks.Induction(20).batch(50, draw)
+    for row, (answer,) in zip(given.tolist(), wanted.tolist()):
+        first = row.index(15)
+        check(row.count(15) == 2 and row[-1] == 15 and row[first + 1] == answer < 15, '%s: %s' % (row, answer))
+    given, wanted = tasks.Copying(20, 5).batch(50, draw)
+    for row, answer in zip(given.tolist(), wanted.tolist()):
+        check([symbol for symbol in row if symbol < 14] == answer and row[15:] == [15] * 5, '%s: %s' % (row, answer))
+    given, wanted = tasks.Mirror(8).batch(5, draw)
+    check(given[:, :4].flip(1).equal(wanted) and (given[:, 4:] == 10).all(), 'mirror')
+
+
+@case
 def what_is_fixed_was_learned(folder):
     import worker
     learned = one()
