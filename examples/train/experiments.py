@@ -95,13 +95,14 @@ def synthetic(seeds: Any = (1,)) -> List[Run]:
     made = []
     for seed in seeds:
         for name in SYNTHETIC:
-            steps = 2_000 if name.startswith("polysketch") else 1_000  # they begin slowly
-            made.append(Run("induction", name, every[name], "induction", 128, seed, steps, 16, 2e-3,
+            steps, rate = (2_000, 1e-3) if name.startswith("polysketch") else (1_000, 2e-3)  # sketches begin slowly
+            made.append(Run("induction", name, every[name], "induction", 128, seed, steps, 16, rate,
                             easier=((16, 0), (32, 0), (64, 0)), **shared))
         made.append(dataclasses.replace(made[-len(SYNTHETIC)], variant=UNAIDED, easier=()))
     for seed in seeds:
         for name in SYNTHETIC:
-            made.append(Run("copying", name, every[name], "copying", 64, seed, 2_000, 16, 2e-3,
+            rate = 2e-3 if name in ("softmax", "polynomial 4") else 1e-3
+            made.append(Run("copying", name, every[name], "copying", 64, seed, 2_000, 16, rate,
                             easier=((8, 2), (16, 4), (32, 8)), copied=8, **shared))
     return made
 

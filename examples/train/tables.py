@@ -86,7 +86,7 @@ def text_bits(rows: Rows) -> str:
 
 
 def text_speed(rows: Rows) -> str:
-    return _by_context(rows, lambda row: f"{1 / row['step_seconds']:.2f}" if row["step_seconds"] else "")
+    return _by_context([row for row in rows if row["step_seconds"]], lambda row: f"{1 / row['step_seconds']:.2f}")
 
 
 def text_time(rows: Rows) -> str:
