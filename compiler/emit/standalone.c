@@ -20,8 +20,12 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
 {
     static const char opening[] = "extern \"C\" {\n#endif\n";
     struct pieces *all = pieces_new(arena);
-    const char *const file[] = {strstr(attnrt_header, opening) + strlen(opening), attnrt_problem, attnrt_random,
-                                attnrt_ranges, attnrt_draw, attnrt_tiles};
+    const char *const file[] = {strstr(attnrt_header, opening) + strlen(opening),
+                                attnrt_problem,
+                                attnrt_random,
+                                attnrt_ranges,
+                                attnrt_draw,
+                                attnrt_tiles};
     for (size_t f = 0; f < sizeof file / sizeof *file; f++) pieces_add(all, file[f], true);
     pieces_want(all, kernel);
     text_add(out, "/* ==== what the kernel calls of attnc's runtime library ==== */\n");
