@@ -111,8 +111,10 @@ static double products_of_bf16(const struct loops *l, const struct stmt *s, bool
         work += products_of_bf16(l, s->body, matrix);
         if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired || l->array[s->operand[1].of].matrix != matrix)
             continue;
-        const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis];
-        work += PRODUCT_COST * (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
+        const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis],
+                          *lane = &l->module->axis[s->axes[1]];
+        const struct axis *constant = row->source == SIZE_CONSTANT ? row : over->source == SIZE_CONSTANT ? over : lane;
+        work += PRODUCT_COST * (double)constant->extent;
     }
     return work;
 }

@@ -227,15 +227,18 @@ void emit_dot(struct emitter *x, const struct stmt *s)
               : add  ? "+="
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
+    const bool across = x->l->array[to->of].sums;
     if (x->l->array[lane->of].matrix) {
-        emit_matrix_dot(x, s);
+        const char *turn = across ? position_of(x, s) : NULL;
+        if (across) emit_line(x, "await_turn(call, task, %s);", turn);
+        (across ? emit_matrix_across : emit_matrix_dot)(x, s);
+        if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", turn);
         return;
     }
     if (x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis) {
         emit_along(x, s);
         return;
     }
-    const bool across = x->l->array[to->of].sums;
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);

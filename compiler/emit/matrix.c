@@ -101,6 +101,53 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         emit_product_call(x, "unit_dot", argument, arguments);
 }
 
+/* Sums over the lanes for every row, which lie with the caller. In a tile that may hold pairs outside of the region
+   weights there are 0, which hides everything but infinity and NaN of what has the lanes. */
+void emit_matrix_across(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *weights = &x->l->array[row->of], *values = &x->l->array[lane->of];
+    struct arena *arena = x->m->arena;
+    const char *size = "int64_t ", *a_row = emit_step(x, row, s->axes[0]), *c_row = emit_step(x, to, s->axes[0]),
+               *b_row = number(x, row_of_pairs(values)), *i = x->m->axis[s->axes[0]].name,
+               *columns = emit_size(x->m, s->axes[1]), *steps = emit_range(x, s->axis);
+    const struct product_argument argument[] = {
+        {"lanes", size, number(x, values->extent[1])},
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"steps", size, steps_of(x, s->axis)},
+        {"a", "const uint16_t *", emit_corner(x, s, row)},
+        {"a_row", size, a_row},
+        {"b", "const uint16_t *", emit_corner(x, s, lane)},
+        {"b_row", size, b_row},
+        {"c", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c_row", size, c_row},
+    };
+    const int arguments = (int)(sizeof argument / sizeof *argument);
+    if (s->where) {
+        const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
+        emit_line(x,
+                  "if (__builtin_expect(%s!finite_paired_%s(%s, %s, (%s + 1) / 2, 2 * %s), 0)) { /* infinity and NaN "
+                  "reach only what sees them */",
+                  partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, argument[5].value, b_row, steps,
+                  columns);
+        x->indent += 4;
+        emit_product_call(x, "unit_across_finite", argument, arguments);
+        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, argument[1].value, i);
+        x->indent += 4;
+        emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(weights->extent[1] / x->lanes));
+        emit_region(x, s->where, s->axis, "seen");
+        emit_line(x, "unit_seen_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
+                  argument[7].value, i, c_row, argument[3].value, i, a_row, argument[5].value, b_row, steps);
+        x->indent -= 4;
+        emit_line(x, "}");
+        x->indent -= 4;
+        emit_line(x, "} else");
+        x->indent += 4;
+    }
+    emit_product_call(x, "unit_across", argument, arguments);
+    if (s->where) x->indent -= 4;
+}
+
 void emit_matrix_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -109,8 +156,10 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of what is copied */
     if (tile->paired) {
         to_row = number(x, row_of_pairs(tile));
-        function = a->kind == ARRAY_TILE ? "rounded" : "pairs";
-    } else if (ref_axis(from, from->rank - 1) == row)
+        function = a->kind == ARRAY_TILE ? "rounded" : ref_axis(from, from->rank - 1) == row ? "pairs" : "woven";
+    } else if (a->kind == ARRAY_TILE)
+        function = "narrowed";
+    else if (ref_axis(from, from->rank - 1) == row)
         function = "turned";
     if (strcmp(function, "turned") == 0 || strcmp(function, "pairs") == 0) {
         const int other = row;

@@ -103,6 +103,7 @@ void emit_product_call(struct emitter *x, const char *product, const struct prod
 /* A DOT statement on matrix units, a COPY into one of its operands, and what the whole file needs of tile registers.
    (matrix.c) */
 void emit_matrix_dot(struct emitter *x, const struct stmt *s);
+void emit_matrix_across(struct emitter *x, const struct stmt *s);
 void emit_matrix_copy(struct emitter *x, const struct stmt *s);
 void emit_tile_registers(struct text *out);
 /* Elements of an axis' current range, the name of a reference's array, and the address of an operand at the beginning

@@ -6,7 +6,9 @@
    of itself, and so a row by up to 2^-8 of its scale, which is what storing the row may move it by, too. The sum of the
    weights, by which the row is divided, is that of those not rounded. What has been computed from the inputs (scaled,
    normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would be off by
-   2^-8 before it is raised to a power or exponentiated. */
+   2^-8 before it is raised to a power or exponentiated.
+   On matrix units gradients are made of products of weights, and of gradients by scores, with what is stored: both are
+   rounded, and so a gradient is off by up to 2^-8 of the sum of its terms' magnitudes. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -18,10 +20,16 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear && !c->few;
 }
 
+bool makes_gradients(const struct compilation *c)
+{
+    return c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_ALONE;
+}
+
 bool multiplies_tiles(const struct compilation *c)
 {
     return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) &&
-           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING);
+           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED ||
+            makes_gradients(c));
 }
 
 /* An input of bf16 whose neighbours in memory are neighbours along the axis. */
@@ -128,9 +136,63 @@ static bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, 
     return true;
 }
 
-/* A sum over the tile's keys of values times weights: a copy of each, the latter before the product, at *at. */
+/* A copy of the tile that `from` refers to, rounded to bf16 ahead of the product at *at. */
+static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from, const char *name, bool paired,
+                       bool matrix)
+{
+    struct array rounded = l->array[from->of];
+    rounded.name = loops_unused_name(l, name);
+    rounded.dtype = DTYPE_BF16;
+    rounded.paired = paired;
+    rounded.matrix = matrix;
+    if (matrix) pad_matrix_operand(&rounded);
+    const int made = loops_array(l, rounded);
+    struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    copy->rank = 2;
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = *from;
+    copy->assign[0].to = loops_ref(l, made);
+    for (int k = 0; k < 2; k++) copy->axes[k] = rounded.axes[k];
+    copy->next = *at;
+    *at = copy;
+    return made;
+}
+
+/* Weights that are rounded need no exponential of all digits. */
+static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool all)
+{
+    struct stmt *last = NULL;
+    for (; s != end; s = s->next) {
+        if (!stmt_writes(s, tile)) continue;
+        last = s;
+        if (all && s->op == LOOPS_MAP && s->assigns == 1 && expr_has(s->assign[0].expr, EXPR_EXP2)) s->coarse = true;
+    }
+    if (last && !all) last->coarse = last->op == LOOPS_MAP && last->assigns == 1;
+}
+
+/* A sum over the tile's lanes for every point of its rows, which a sweep makes: the tile's rows meet pairs of them. */
+static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth)
+{
+    struct stmt *dot = *at;
+    const struct ref row = dot->operand[0], values = dot->operand[1];
+    const struct array *tile = &l->array[row.of], *to = &l->array[dot->assign[0].to.of];
+    const struct axis *lanes = &l->module->axis[dot->axes[1]];
+    if (!to->sums || to->kind != ARRAY_OUTPUT || dot->operands != 2 || dot->assign[0].fold != FOLD_SUM) return false;
+    if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&row, 1) != dot->axis)
+        return false;
+    if (!stored_along(l, &values, dot->axes[1]) || lanes->source != SIZE_CONSTANT || !step_of(loops, depth, dot->axis))
+        return false;
+    const int rounded = add_rounded(l, at, &row, "weight_rows", false, true),
+              pairs = packed_tile(l, loops, depth, values.of, dot->axes[1], lanes->extent, PACK_MATRIX_PAIRS);
+    dot->operand[0] = loops_ref(l, rounded);
+    dot->operand[1] = ref_of_copy(l, &values, pairs);
+    return true;
+}
+
+/* A sum over the tile's keys of values times weights: a copy of each, the latter before the product, at *at. `any`:
+   weights may be negative. */
 static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
-                         bool matrix)
+                         bool matrix, bool any)
 {
     struct stmt *dot = *at;
     const struct ref row = dot->operand[0], weights = dot->operand[1];
@@ -138,32 +200,15 @@ static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, s
     if (!stored_along(l, &row, dot->axes[0]) || !step_of(loops, depth, dot->axis)) return false;
     if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis)
         return false;
-    if (!holds_weights(body, dot, &weights)) return false;
-    struct array pairs = *tile;
-    pairs.name = loops_unused_name(l, "weight_pairs");
-    pairs.dtype = DTYPE_BF16;
-    pairs.paired = true;
-    pairs.matrix = matrix;
-    if (matrix) pad_matrix_operand(&pairs);
-    int made = loops_array(l, pairs);
-    struct stmt *copy = stmt_new(l, LOOPS_COPY);
-    copy->rank = 2;
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = weights;
-    copy->assign[0].to = loops_ref(l, made);
-    for (int k = 0; k < 2; k++) copy->axes[k] = pairs.axes[k];
-    copy->next = dot;
-    *at = copy;
+    if (!any && !holds_weights(body, dot, &weights)) return false;
+    const int made = add_rounded(l, at, &weights, "weight_pairs", true, matrix);
     int values = matrix ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
                                       PACK_MATRIX_ROWS)
                         : packed_tile(l, loops, depth, row.of, -1, 0, PACK_PAIRS);
     dot->operand[0] = ref_of_copy(l, &row, values);
     dot->operand[1] = loops_ref(l, made);
     if (matrix) {
-        struct stmt *made_by = NULL;
-        for (struct stmt *s = body; s != copy; s = s->next)
-            if (stmt_writes(s, weights.of)) made_by = s;
-        made_by->coarse = made_by->op == LOOPS_MAP && made_by->assigns == 1;
+        make_coarse(body, *at, weights.of, any);
         pad_matrix_result(&l->array[dot->assign[0].to.of]);
         dot->assign[0].compensation = 0; /* matrix units add to what they have loaded */
     }
@@ -178,17 +223,33 @@ static bool fills_tiles(struct stmt *const *loops, int depth)
     return true;
 }
 
-static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth, bool matrix)
+/* What is saved has the bits that it has beside a result: sums of weights that a product there would have rounded. */
+static void sum_as_rounded(const struct loops *l, struct stmt *body)
+{
+    for (struct stmt *s = body; s; s = s->next) {
+        if (s->op == LOOPS_FOR) sum_as_rounded(l, s->body);
+        if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SUM || s->rank != 2) continue;
+        const struct expr *e = s->assign[0].expr;
+        if (e->op != EXPR_OPERAND)
+            s->coarse = never_negative(s, e, NULL);
+        else if (l->array[s->operand[e->integer].of].kind == ARRAY_TILE &&
+                 holds_weights(body, s, &s->operand[e->integer]))
+            make_coarse(body, s, s->operand[e->integer].of, false);
+    }
+}
+
+static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth, bool matrix, bool gradients)
 {
     for (struct stmt **at = body; *at; at = &(*at)->next) {
         struct stmt *s = *at;
         if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
             loops[depth] = s;
-            walk(l, &s->body, loops, depth + 1, matrix);
+            walk(l, &s->body, loops, depth + 1, matrix, gradients);
         }
         const bool on_units = matrix && fills_tiles(loops, depth);
         if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, on_units) &&
-            pair_weights(l, *body, at, loops, depth, on_units))
+            ((on_units && gradients && pair_across(l, at, loops, depth)) ||
+             pair_weights(l, *body, at, loops, depth, on_units, on_units && gradients)))
             at = &(*at)->next;
     }
 }
@@ -197,7 +258,8 @@ void pass_bf16_pairs(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
     if (!multiplies_bf16(c)) return;
-    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c));
+    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
+    if (c->program == PROGRAM_SAVED && multiplies_tiles(c)) sum_as_rounded(c->loops, c->loops->body);
     if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
     if (loops_on_matrix_units(c->loops)) c->features_used |= 1U << TARGET_MATRIX_UNITS;
 }

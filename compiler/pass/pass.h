@@ -10,6 +10,8 @@ bool multiplies_bf16(const struct compilation *c);
 /* The same of products on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
 enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
+enum { MATRIX_SWEEP = 64 }; /* keys and queries of a tile of gradients */
+bool makes_gradients(const struct compilation *c); /* from the rows of what was saved, or alone (pass/bf16_pairs.c) */
 /* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
 enum { MAX_LOOPS = 12 }; /* around a statement */

@@ -75,14 +75,16 @@ void pass_tile(struct compilation *c)
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
     if (multiplies_tiles(c)) {
-        tile_q = MATRIX_QUERIES;
-        tile_k = MATRIX_KEYS;
+        tile_q = makes_gradients(c) ? MATRIX_SWEEP : MATRIX_QUERIES;
+        tile_k = makes_gradients(c) ? MATRIX_SWEEP : MATRIX_KEYS;
     }
     for (int v = 0; v < c->graph->values;
          v++) { /* a tile over several blocks would meet what was drawn for each of them */
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
-        if (block > 0 && (block < tile_q || (multiplies_tiles(c) && block <= 256)) && block % 16 == 0) tile_q = block;
+        if (block > 0 && (block < tile_q || (multiplies_tiles(c) && !makes_gradients(c) && block <= 256)) &&
+            block % 16 == 0)
+            tile_q = block;
         if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144; /* tiles that share no id are left out */
     }
     if (c->few) { /* keys are read where they lie: a tile has weights alone */

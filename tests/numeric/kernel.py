@@ -118,6 +118,36 @@ class Kernel:
         check(error == 0, 'forward returned %d' % error)
         return self.as_numbers(out)
 
+    def gradients(self, P, q, k, v, dout, wanted=('dq', 'dk', 'dv'), threads=2, saves=True):
+        """Those of q, k and v that are wanted, by name, after forward."""
+        q, k, v, dout = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v, dout))
+        problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        about, whole, address = self.about, ctypes.c_void_p, ctypes.byref(problem)
+
+        def memory(function):
+            size = ctypes.CFUNCTYPE(ctypes.c_size_t, whole)(function)(address)
+            made = np.full(size + 128, 0xFF, np.uint8)  # what is not written is NaN
+            return made[-made.ctypes.data % 64:][:size]
+        if saves:
+            saved = memory(about.saved)
+            problem.saved, problem.saved_bytes = saved.ctypes.data, saved.size
+        params, _keep = self.parameters(P)
+        params = params if about.params else None
+        out, work = np.zeros_like(dout), memory(about.workspace)
+        problem.workspace_bytes = work.size
+        inputs = [x.ctypes.data for x in (q, k, v)]
+        error = self.forward(address, params, *inputs, out.ctypes.data, work.ctypes.data)
+        check(error == 0, 'forward returned %d' % error)
+        work = memory(about.backward_workspace)
+        problem.workspace_bytes = work.size
+        made = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
+                for n, x in zip(('dq', 'dk', 'dv'), (q, k, v)) if n in wanted}
+        error = ctypes.CFUNCTYPE(ctypes.c_int, *[whole] * 12)(about.backward)(
+            address, params, *inputs, out.ctypes.data, dout.ctypes.data,
+            *(made[n].ctypes.data if n in made else None for n in ('dq', 'dk', 'dv')), None, work.ctypes.data)
+        check(error == 0, 'backward returned %d' % error)
+        return {n: self.as_numbers(x) for n, x in made.items()}
+
     def parameters(self, P):
         """The struct, and the arrays that it points to."""
         params, keep = (ctypes.c_char * max(1, self.about.params_bytes))(), []

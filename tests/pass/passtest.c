@@ -2,7 +2,7 @@
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16
    12` (queries, keys), `# block: 16`,
    `# target: generic`, `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it; with
-   `# units: matrix` for the one that has matrix units.
+   `# units: matrix` for the one that has matrix units; `# program: gradients`: of a graph that has them already.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read
    back. With `differentiate` among them the values after are the gradients of the value before, which central
    differences along a random direction must bear out. */
@@ -255,10 +255,11 @@ static int run_file(struct arena *arena, const char *file)
     struct compilation c = {.spec = &spec,
                             .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few")),
                             .few = form && strstr(form, "few"),
-                            .program = !names                           ? PROGRAM_FORWARD
-                                       : strstr(names, "differentiate") ? PROGRAM_ALONE
-                                       : strstr(names, "expose_state")  ? PROGRAM_EXTEND
-                                                                        : PROGRAM_FORWARD,
+                            .program = !names                              ? PROGRAM_FORWARD
+                                       : strstr(names, "differentiate")    ? PROGRAM_ALONE
+                                       : strstr(names, "expose_state")     ? PROGRAM_EXTEND
+                                       : directive(arena, text, "program") ? PROGRAM_GRADIENTS
+                                                                           : PROGRAM_FORWARD,
                             .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;

@@ -179,3 +179,76 @@ TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int
                 splat_T(0));
     }
 }
+
+/* Rows of numbers, rounded to bf16, with zeros up to a multiple of 16 rows and 32 columns */
+TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to, const int64_t to_row)
+{
+    for (int64_t r = 0; r < round_up(rows, 16); r++)
+        for (int64_t x = 0; x < columns; x += 32) {
+            uint16_t *const at = to + r * to_row + x;
+            const vec_T low = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
+            const vec_T high = r < rows && columns - x > 16 ? load_T(from + r * from_row + x + 16) : splat_T(0);
+            _mm512_storeu_si512(at, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+            for (int64_t k = columns - x; k < 32; k++) at[k] = 0;
+        }
+}
+
+/* Neighbouring rows become pairs of each column, with zeros up to a multiple of 32 rows and 16 columns. */
+TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const mask_T low = {INTERLEAVED};
+    const __m512i first = (__m512i)low, weave = _mm512_mask_add_epi16(first, 0xaaaaaaaau, first,
+        _mm512_set1_epi16(16)), second = _mm512_add_epi16(weave, _mm512_set1_epi16(16));
+    for (int64_t r = 0; r < round_up(rows, 32); r += 2)
+        for (int64_t x = 0; x < columns; x += 32) {
+            uint16_t *const at = to + r / 2 * to_row + 2 * x;
+            const uint16_t *const p = from + r * from_row + x;
+            const __m512i a = unit_row_T(p, r < rows ? columns - x : 0);
+            const __m512i b = unit_row_T(p + from_row, r + 1 < rows ? columns - x : 0);
+            _mm512_storeu_si512(at, _mm512_permutex2var_epi16(a, weave, b));
+            if (columns - x > 16) _mm512_storeu_si512(at + 32, _mm512_permutex2var_epi16(a, second, b));
+        }
+}
+
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for any number of rows of a caller's: what follows them is not touched. */
+TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
+{
+    const int64_t whole = rows - rows % 16;
+    unit_dot_T(lanes, whole, steps, a, a_row, 1, 0, b, b_row, c, c_row, 1);
+    for (int64_t x = 0; x < lanes && whole < rows; x += 16) {
+        _Alignas(64) float last[16 * 16] = {0};
+        for (int64_t r = whole; r < rows; r++) store_T(last + (r - whole) * 16, load_T(c + r * c_row + x));
+        unit_block_T(16, 16, steps, a + whole * a_row, a_row, b + 2 * x, b_row, last, 16, 1);
+        for (int64_t r = whole; r < rows; r++) store_T(c + r * c_row + x, load_T(last + (r - whole) * 16));
+    }
+}
+
+/* The same, by the same steps, with 0 in the place of infinity and NaN in b. */
+TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
+{
+    for (int64_t x = 0; x < lanes; x += 16)
+        for (int64_t t = 0; t < steps; t++) {
+            _Alignas(64) uint16_t copy[16 * 32];
+            for (int64_t k = 0; k < 16 * 32; k++) {
+                const uint16_t *const p = b + (16 * t + k / 32) * b_row + 2 * x + k % 32;
+                copy[k] = finite_T(p, 0, 1, 1) ? *p : 0;
+            }
+            unit_across_T(16, rows, 1, a + 32 * t, a_row, copy, 32, c + x, c_row);
+        }
+}
+
+/* For each step t that the lanes see: adds weights[t] * b[t][x] to sum[x] where that b is infinite or NaN. */
+TARGET APART void unit_seen_T(int64_t lanes, float *sum, const uint16_t *weights, const uint16_t *b, int64_t b_row,
+    int64_t steps, const mask_T *seen)
+{
+    for (int64_t t = 0; t < steps; t++)
+        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++) {
+            const uint16_t *const p = b + t / 2 * b_row + 2 * x + t % 2;
+            const mask_T weight = {(int32_t)((uint32_t)weights[t] << 16)}, value = {(int32_t)((uint32_t)*p << 16)};
+            if (!finite_T(p, 0, 1, 1)) sum[x] += ((vec_T)weight)[0] * ((vec_T)value)[0];
+        }
+}
