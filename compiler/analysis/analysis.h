@@ -95,8 +95,8 @@ int64_t keys_read_back(const struct compilation *c);
    query of a tile, and those after it; false: it is not known, or more. A tile of queries early in a sequence, up to
    position first + back, may read others. (sinks.c) */
 bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
-/* Whether what a query sees and computes stays the same when it and all keys move on by so many positions; and whether
-   only that a key comes before it matters, not which one comes first. (shift.c) */
+/* moves_on: whether a query sees and computes the same when `by` is added to its position and to those of all keys.
+   takes_any_order: whether it makes no difference in what order the keys before a query stand. (shift.c) */
 bool moves_on(const struct graph *g, int64_t by);
 bool takes_any_order(const struct graph *g);
 

@@ -117,7 +117,8 @@ static int64_t first_key(struct reading *x, const struct stmt *s)
     return first;
 }
 
-/* The most keys before the chunk of a query at these positions that tiles of so many queries read. */
+/* The most keys ahead of a chunk that a tile of `tile` queries reads whose first one is in that chunk, at `position` or
+   one of the POSITIONS - 1 that follow. */
 static int64_t back_from(struct reading *x, const struct stmt *body, int64_t position, int64_t tile)
 {
     int64_t most = 0;

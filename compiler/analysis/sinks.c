@@ -24,7 +24,7 @@ struct bounds {
 struct sum {
     int64_t position, first, tile, rest; /* how many times each */
     struct span plain;                   /* what is added to them */
-    struct span past;                    /* or to them and so many positions more */
+    struct span past;                    /* the same, with `more` positions added to the sum's own */
     int64_t more;
 };
 
@@ -139,7 +139,7 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
     }
 }
 
-/* The bounds of a sum in which the position counts so many times. */
+/* Narrows the bounds of a sum: `position` times the position, the sizes in s, and a number in `span`. */
 static void close(const struct finder *x, const struct sum *s, struct span span, int64_t position, struct bounds *out)
 {
     span = add(span, scale((struct span){1, NONE}, s->tile));

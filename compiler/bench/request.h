@@ -58,8 +58,8 @@ struct bench {
     bool interrupted;
 };
 
-/* The tokens that are measured together: a chunk of a linear form, of a window so many that making room for them, once
-   in a while, weighs little; else a few, as all are alike. */
+/* How many tokens are measured together: a chunk of a linear form; under a window, enough for the moves that make room
+   in the state to weigh little; else a few, as all tokens are alike. */
 enum { DECODE_TOKENS = 16, DECODE_TOKENS_OF_WINDOW = 64 };
 int64_t decode_tokens(const struct unit *p);
 /* Fills in what a token takes, and the form. */

@@ -178,8 +178,8 @@ static int64_t chosen(int64_t n, int64_t group)
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* The tiles of keys of the loops inside that are asked whether they are left out, by the tiles of a block of so many
-   queries each for itself. */
+/* How often the loops inside ask whether a tile of keys may be left out. Where `block` queries are taken together, each
+   of their tiles asks. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;

@@ -180,7 +180,7 @@ static bool in_memory(const struct emitter *x, int array)
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
-/* Whether rows of every tile that the nest reads or makes along its lanes hold a multiple of so many vectors. */
+/* Whether groups of `vectors` vectors fill the rows of every tile that the nest reads or writes along its lanes. */
 static bool whole_in_rows(const struct nest *n, int vectors)
 {
     const struct loops *l = n->x->l;

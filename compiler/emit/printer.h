@@ -87,7 +87,7 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a);
 const char *emit_condition(struct emitter *x, const struct stmt *s);
 /* Whether the heads of an array are those of queries. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
-/* Whether it is an array of keys of which a state has the first and the last ones. */
+/* Whether a state keeps the first and the last rows of the array, and drops those between them. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
 /* Statements, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
