@@ -191,12 +191,14 @@ def explain_answers_first(place):
 
 @case
 def bound_by_memory(place):
-    """What fits the caches is not: 512 rows of 1 KiB do, 65536 do not."""
+    """What fits the caches is not: 512 rows of 1 KiB do, 65536 do not; of these one query reads those that it sees."""
     place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\n'
                 'algorithm: quadratic\nshape: {head_dim: 64}\n')
-    said = place.attnc('explain', 'w.yaml', '--lengths', '512,64k', '--target', 'x86-64-v4').stdout
-    bounds = [('512', 'compute'), ('65536', 'memory')]   # of n queries, and of one
-    check(re.findall(r'^ +(512|65536) .* (compute|memory) *$', said, re.M) == 2 * bounds, said)
+    small, large = [('512', 'compute'), ('65536', 'compute')], [('512', 'compute'), ('65536', 'memory')]
+    for mask, n_queries, one in ('{prefix: {length: 1}}', large, small), ('causal', small, large):
+        said = place.attnc('explain', 'w.yaml', '--lengths', '512,64k', '--target', 'x86-64-v4', '--set',
+                           'mask=' + mask).stdout
+        check(re.findall(r'^ +(512|65536) .* (compute|memory) *$', said, re.M) == n_queries + one, said)
 
 
 # ---------------------------------------------------------------- a machine that shakes

@@ -69,6 +69,17 @@ def explain_says_what_a_state_takes(place):
     check('State' not in place.attnc('explain', 'soft.yaml').stdout, 'a state that was not asked for')
 
 
+@case
+def explain_counts_keys_that_one_query_sees(place):
+    def read(mask):
+        text = place.attnc('explain', 'soft.yaml', '--set', 'mask=' + mask).stdout
+        text = text.split('with one query and n keys')[1].split('FLOPs are')[0]
+        return {int(row[0]): float(row[6]) for row in map(str.split, text.splitlines()) if row and row[0].isdigit()}
+    all_keys, window = read('causal'), read('{window: {left: 300}}')
+    check(len(window) == 4 and max(window.values()) == min(window.values()) < 1.1 * 301 * 64 + 64, window)
+    check(all_keys[65536] > 60 * all_keys[1024], all_keys)
+
+
 def run(folder, suite, function):
     return function(Place(suite, folder, soft=SOFTMAX, elu=ELU))
 
