@@ -15,8 +15,8 @@ passed=0
 failed=0
 skipped=0
 reasons=()
-finish_suite() { # NAME STATUS LOG SECONDS
-    local name=$1 status=$2 log=$3 seconds=$4 last p=0 f=0 s=0 line
+finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
+    local name=$1 status=$2 log=$3 seconds=$4 cpu=$5 last p=0 f=0 s=0 line
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$log" | tail -n 1 || :)
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
@@ -30,12 +30,20 @@ finish_suite() { # NAME STATUS LOG SECONDS
     fi
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     while read -r line; do reasons+=("$name: ${line#skip }"); done < <(grep '^skip ' "$log")
-    printf '%-32s %5d passed, %d failed, %d skipped (%d s)\n' "$name" "$p" "$f" "$s" "$seconds"
+    printf '%-32s %5d passed, %d failed, %d skipped (%d s, %s s of CPU)\n' "$name" "$p" "$f" "$s" "$seconds" "$cpu"
     if [ "$f" -gt 0 ]; then
         grep -E '^FAIL' "$log" | head -n 20 || tail -n 20 "$log"
         if [ "$status" -ne 0 ] && [ -z "$last" ]; then tail -n 20 "$log"; fi
         echo "  exit status $status; all of it: $log"
     fi
+}
+
+# What the processes that a shell waited for took, in whole seconds, by what `times` said.
+seconds_of_cpu() { # FILE
+    local line
+    line=$(tail -n 1 "$1")
+    [[ $line =~ ^([0-9]+)m([0-9]+).*\ ([0-9]+)m([0-9]+) ]] || return 0
+    echo $((60 * (BASH_REMATCH[1] + BASH_REMATCH[3]) + BASH_REMATCH[2] + BASH_REMATCH[4]))
 }
 
 # A line of what is read, put together if a time-out cut it in two: bash keeps the part that it had read by then.
@@ -65,12 +73,14 @@ run_suites() { # LOGS JOBS
                 status=0
                 TMPDIR="$logs/$name.tmp" timeout 2400 bash -c "${command_of[$name]}" \
                     >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
+                times >"$logs/${name//\//-}.times"
                 echo "$name $status" >&"$ended"
             } &
         done
         if read_line "$ended" 20; then
             read -r name status <<<"$line"
-            finish_suite "$name" "$status" "$logs/${name//\//-}.log" $((SECONDS - began[$name]))
+            finish_suite "$name" "$status" "$logs/${name//\//-}.log" $((SECONDS - began[$name])) \
+                "$(seconds_of_cpu "$logs/${name//\//-}.times")"
             unset "began[$name]"
         else
             printf '  running: %s (%d s)\n' "${!began[*]}" "$SECONDS" >&2
