@@ -32,6 +32,11 @@ struct unit {
     int backwards, parts, saved, row_sums;
     struct version extend[MAX_VERSIONS]; /* where the state takes in chunks, by target */
     int extends;
+    struct version meet[MAX_COMPILATIONS]; /* else, where a state has keys prepared, what meets them, as `version` */
+    struct version prepare[MAX_VERSIONS];  /* and what prepares them, by target */
+    int meets, prepares;
+    struct compilation *of_prepared[2 * MAX_COMPILATIONS + MAX_VERSIONS]; /* all of these, each once, by target */
+    int of_prepareds;
     bool folds, moves, any_order; /* it takes in another one, whatever the positions, or the order, of their keys */
     int64_t read_back;            /* keys that a state keeps besides, as keys_read_back or keys_read_on says */
     int64_t read_first;           /* and of the first ones, as keys_read_on says */
@@ -69,6 +74,10 @@ const struct compilation *unit_choice(const struct unit *p, const struct target 
 
 /* What it runs there where queries are few (schedule.h), up to so many rows; NULL: what it runs for many. */
 const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
+
+/* Both for tokens that follow a state which does not take in chunks. */
+const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys);
+const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
 
 /* A compilation like c, one of the unit's, before its first pass. (versions.c) */
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);

@@ -108,7 +108,8 @@ void knobs_check(const struct unit *p, struct diagnostics *d)
 
 int64_t knob_taken(const struct unit *p, const struct compilation *c, int row)
 {
-    const bool backward = c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING && c->program != PROGRAM_EXTEND;
+    const bool backward = c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING &&
+                          c->program != PROGRAM_EXTEND && c->program != PROGRAM_MEET;
     struct tune_knob knob = {0};
     const char *reason;
     for (int u = 0; u < p->default_count; u++) {

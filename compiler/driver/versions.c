@@ -38,6 +38,8 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
                           : "quadratic",
                 c->program == PROGRAM_EXTEND ? ", extend"
                 : c->program == PROGRAM_FOLD ? ", fold"
+                : c->program == PROGRAM_MEET ? ", extend"
+                : c->program == PROGRAM_PREPARE ? ", prepare"
                                              : "",
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
@@ -67,7 +69,9 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .short_tile = like->short_tile,
                               .program = like->program,
                               .group = like->group};
-    c->graph = build_graph(p->arena, p->spec, c->diagnostics); /* every compilation has a module of its own */
+    c->graph = (c->program == PROGRAM_MEET      ? build_graph_of_prepared
+                : c->program == PROGRAM_PREPARE ? build_graph_that_prepares
+                                                : build_graph)(p->arena, p->spec, c->diagnostics); /* in a module of its own */
     return c;
 }
 
@@ -269,11 +273,12 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
 }
 
 /* The form for few queries, beside all versions of a target; NULL: there is none, or it pays for no length. */
-static struct compilation *make_few(const struct maker *x, const struct target *target, bool shown)
+static struct compilation *make_few(const struct maker *x, const struct target *target, enum program_kind program,
+                                    bool shown)
 {
     struct maker trial = *x;
     trial.d = diagnostics_new(x->p->arena, "", NULL, 0);
-    const struct compilation like = {.target = target, .diagnostics = trial.d, .few = true};
+    const struct compilation like = {.target = target, .diagnostics = trial.d, .few = true, .program = program};
     struct compilation *c = unit_recompile(x->p, &like);
     const bool good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return good && !c->reason ? c : NULL;
@@ -284,7 +289,7 @@ static void add_few(struct maker *x, const struct target *target, const struct d
                     bool shown)
 {
     struct unit *p = x->p;
-    struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR ? NULL : make_few(x, target, shown);
+    struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR ? NULL : make_few(x, target, PROGRAM_FORWARD, shown);
     bool any = false;
     for (int v = first; v < p->versions && c; v++) {
         const struct compilation *linear = p->version[v].c->linear ? by_default->linear : NULL;
@@ -370,12 +375,12 @@ static void make_fold(struct maker *x)
 }
 
 /* Which keys all versions read on; false: some reads all. */
-static bool kept_by_all(const struct unit *p, int64_t *first, int64_t *back)
+static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
 {
     *first = *back = 0;
     int64_t early = 0; /* the last position where a tile may read others */
-    for (int v = 0; v < 2 * p->versions; v++) {
-        const struct compilation *const c = v % 2 ? p->version[v / 2].few : p->version[v / 2].c;
+    for (int v = 0; v < 2 * versions; v++) {
+        const struct compilation *const c = v % 2 ? version[v / 2].few : version[v / 2].c;
         int64_t begin, before;
         if (!c) continue;
         if (!keys_read_on(c, &begin, &before)) return false;
@@ -385,6 +390,40 @@ static bool kept_by_all(const struct unit *p, int64_t *first, int64_t *back)
     }
     if (early - *first > *back) *back = early - *first;
     return true;
+}
+
+/* Where a state has keys one by one, those are stored as they are after what the spec does to each: then every version
+   has one that meets such keys. A prepared key that is rounded to 16 bits is another one, so there they stay as they
+   came. */
+static void make_prepared(struct maker *x)
+{
+    struct unit *const p = x->p;
+    const struct compilation *of = NULL, *few_of = NULL; /* of which versions these are */
+    struct compilation *c = NULL, *few = NULL;
+    if (p->extends || !prepares_keys(p->spec) || dtype_of_sums(p->spec->dtype) != p->spec->dtype) return;
+    for (int v = 0; v < p->versions && x->good; v++) {
+        const struct version *const like = &p->version[v];
+        if (v == 0 || like->target != like[-1].target) {
+            struct compilation *const made = compile_program(x, NULL, like->target, false, PROGRAM_PREPARE, 0, v == 0);
+            if (!x->good) return;
+            p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
+            p->of_prepared[p->of_prepareds++] = made;
+        }
+        if (like->c != of) {
+            c = compile_program(x, like->c->schedule, like->target, like->c->linear, PROGRAM_MEET, 0, v == 0);
+            if (!x->good) return;
+            p->of_prepared[p->of_prepareds++] = c;
+        }
+        if (like->few && like->few != few_of) {
+            few = make_few(x, like->target, PROGRAM_MEET, v == 0);
+            if (few) p->of_prepared[p->of_prepareds++] = few;
+            few_of = like->few;
+        }
+        of = like->c;
+        p->meet[p->meets] = *like;
+        p->meet[p->meets].c = c;
+        p->meet[p->meets++].few = like->few ? few : NULL;
+    }
 }
 
 /* What the state of a spec that is asked for one has, for every target: what is carried from chunk to chunk, where its
@@ -411,12 +450,16 @@ static void make_extend(struct maker *x)
         p->extend[p->extends++] = (struct version){
             .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
     }
-    if (!p->extends && !kept_by_all(p, &first, &read_back)) read_back = -1;
+    make_prepared(x);
+    if (!x->good) return;
+    const struct version *const version = p->meets ? p->meet : p->version;
+    const int versions = p->meets ? p->meets : p->versions;
+    if (!p->extends && !kept_by_all(version, versions, &first, &read_back)) read_back = -1;
     p->read_back = read_back;
     p->read_first = read_back < 0 ? 0 : first;
-    for (int k = 0; k < p->compilations; k++) {
-        struct compilation *const c = p->compilation[k];
-        if (c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING) continue;
+    for (int k = 0; k < (p->meets ? p->of_prepareds : p->compilations); k++) {
+        struct compilation *const c = p->meets ? p->of_prepared[k] : p->compilation[k];
+        if (c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING && c->program != PROGRAM_MEET) continue;
         c->read_first = p->read_first;
         c->read_back = read_back;
     }
@@ -426,6 +469,7 @@ static void make_extend(struct maker *x)
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
+    if (p->meets) text_add(&t, "prepared\n");
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
         for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);
@@ -523,19 +567,39 @@ const struct target *unit_target_here(const struct unit *p)
     return NULL;
 }
 
+/* The version on a target for that number of keys. */
+static const struct version *version_for(const struct version *version, int versions, const struct target *t,
+                                         int64_t keys)
+{
+    const struct version *choice = NULL;
+    for (int k = 0; k < versions; k++)
+        if (version[k].target == t && version[k].from <= keys) choice = &version[k];
+    return choice;
+}
+
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys)
 {
-    const struct compilation *choice = NULL;
-    for (int k = 0; k < p->versions; k++)
-        if (p->version[k].target == t && p->version[k].from <= keys) choice = p->version[k].c;
-    return choice;
+    const struct version *const choice = version_for(p->version, p->versions, t, keys);
+    return choice ? choice->c : NULL;
 }
 
 const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows)
 {
-    const struct version *choice = NULL;
-    for (int k = 0; k < p->versions; k++)
-        if (p->version[k].target == t && p->version[k].from <= keys) choice = &p->version[k];
+    const struct version *const choice = version_for(p->version, p->versions, t, keys);
+    *rows = choice ? choice->few_rows : 0;
+    return choice ? choice->few : NULL;
+}
+
+const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys)
+{
+    const struct version *const choice = version_for(p->meet, p->meets, t, keys);
+    return choice ? choice->c : unit_choice(p, t, keys);
+}
+
+const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows)
+{
+    if (!p->meets) return unit_few(p, t, keys, rows);
+    const struct version *const choice = version_for(p->meet, p->meets, t, keys);
     *rows = choice ? choice->few_rows : 0;
     return choice ? choice->few : NULL;
 }

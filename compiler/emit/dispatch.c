@@ -168,44 +168,87 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
         text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, apart ? ", .apart = 1" : "");
 }
 
+/* Whether calls of few queries are run by others on some target, and on each of them. */
+static bool any_few(const struct version *v, int versions, bool *of_all)
+{
+    bool any = false;
+    *of_all = true;
+    for (int k = 0, count; k < versions; k += count) {
+        bool of_target = false;
+        count = same_versions(v + k, versions - k);
+        for (int n = k; n < k + count; n++) of_target |= v[n].few != NULL;
+        any |= of_target;
+        *of_all &= of_target;
+    }
+    return any;
+}
+
+/* What a function of n_k, and of rows if it has these, does that chooses by them. */
+static void choose_by_size(const struct emitted_file *e, const struct version *v, int versions, bool has_rows,
+                           struct text *made)
+{
+    bool used = true, of_all;
+    for (int k = 0, count; k < versions; k += count) {
+        count = same_versions(v + k, versions - k);
+        used &= count > 1;
+    }
+    any_few(v, versions, &of_all);
+    /* what is used for some targets alone, or for one that this compiler may not have */
+    const char *const keys = "    (void)n_k;\n", *const rows = has_rows ? "    (void)rows;\n" : "";
+    struct text otherwise = {0};
+    text_add(made, "%s%s", used ? "" : keys, of_all ? "" : rows);
+    text_add(&otherwise, "%s%s", used ? keys : "", of_all ? rows : "");
+    choose(e, v, versions, otherwise.data ? otherwise.data : "", made);
+    text_free(&otherwise);
+}
+
 void emit_choice(const struct emitted_file *e, struct template_names *t)
 {
-    bool used = true, any = false, few = false, few_of_all = true; /* of all targets */
+    bool any = false, of_all;
     for (int k = 0, count; k < e->versions; k += count) {
-        bool of_target = false;
         count = same_versions(e->version + k, e->versions - k);
-        for (int n = k; n < k + count; n++) of_target |= e->version[n].few != NULL;
-        used &= count > 1;
         any |= count > 1;
-        few |= of_target;
-        few_of_all &= of_target;
     }
+    const bool few = any_few(e->version, e->versions, &of_all);
     template_set_number(t, "BY_SCHEDULE", any && e->p->spec->schedules);
     template_set_number(t, "BY_FORM", any);
     template_set_number(t, "FEW", few);
-    /* what is used for some targets alone, or for one that this compiler may not have */
-    const char *const keys = "    (void)n_k;\n", *const rows = few ? "    (void)rows;\n" : "";
-    struct text made = {0}, otherwise = {0};
-    text_add(&made, "%s%s", used ? "" : keys, few_of_all ? "" : rows);
-    text_add(&otherwise, "%s%s", used ? keys : "", few_of_all ? rows : "");
-    choose(e, e->version, e->versions, otherwise.data, &made);
-    text_free(&otherwise);
+    struct text made = {0};
+    choose_by_size(e, e->version, e->versions, few, &made);
     template_set_text(t, "CHOICE", &made);
+}
+
+/* Those of the targets that are emitted. */
+static int emitted_versions(const struct emitted_file *e, const struct version *v, int versions, struct version *to)
+{
+    int count = 0;
+    for (int k = 0; k < versions; k++)
+        for (int n = 0; n < e->versions; n++)
+            if (e->version[n].target == v[k].target) {
+                to[count++] = v[k];
+                break;
+            }
+    return count;
 }
 
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)
 {
     struct version v[MAX_VERSIONS];
     struct text made = {0};
-    int versions = 0;
-    for (int k = 0; k < e->p->extends; k++)
-        for (int n = 0; n < e->versions; n++)
-            if (e->version[n].target == e->p->extend[k].target) {
-                v[versions++] = e->p->extend[k];
-                break;
-            }
-    choose(e, v, versions, "", &made);
+    choose(e, v, emitted_versions(e, e->p->extend, e->p->extends, v), "", &made);
     template_set_text(t, "EXTEND_CHOICE", &made);
+}
+
+void emit_choice_of_prepared(const struct emitted_file *e, struct template_names *t)
+{
+    struct version v[MAX_COMPILATIONS];
+    struct text meets = {0}, prepares = {0};
+    bool of_all;
+    choose_by_size(e, v, emitted_versions(e, e->p->meet, e->p->meets, v), any_few(e->version, e->versions, &of_all),
+                   &meets);
+    choose(e, v, emitted_versions(e, e->p->prepare, e->p->prepares, v), "", &prepares);
+    template_set_text(t, "MEET_CHOICE", &meets);
+    template_set_text(t, "PREPARE_CHOICE", &prepares);
 }
 
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t)

@@ -9,7 +9,8 @@
 enum {
     MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + MAX_VERSIONS,
     MAX_PARTS = 32,
-    MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS
+    MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
+    MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 4 * MAX_VERSIONS
 };
 
 /* What runs from `from` keys on. */
@@ -35,6 +36,12 @@ struct emission {
     int backwards, parts;           /* parts run one after the other */
     const struct version *extend;   /* from a state that takes in chunks, by target; none: keys and values are kept */
     int extends;
+    const struct version *meet; /* else, of keys that are prepared in a state, by target, then ascending */
+    int meets;                  /* none: they are there as they came */
+    const struct version *prepare; /* what prepares them, by target */
+    int prepares;
+    const struct compilation *const *of_prepared; /* all of these, each once */
+    int of_prepareds;
     bool folds, moves, any_order; /* it takes in another one, whatever the positions, or the order, of their keys */
     int64_t read_back;            /* keys before a query, or its chunk, that have to be kept; negative: all */
     int64_t read_first;           /* keys that a sequence begins with that have to be kept besides */

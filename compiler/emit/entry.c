@@ -535,6 +535,8 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "MOVES", p->moves);
+    template_set_number(t, "PREPARED", p->meets > 0);
+    template_set(t, "WHAT_MEETS", p->meets ? "meeting" : "version");
     template_set_number(t, "ANY_ORDER", p->any_order);
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
     template_set_number(t, "READ_BACK", p->read_back);
@@ -596,6 +598,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));
     template_set_number(&t, "PARAM_COUNT", emit_param_count(c->source));
     if (e->p->extends) emit_choice_of_extend(e, &t);
+    if (e->p->meets) emit_choice_of_prepared(e, &t);
     if (c->spec->emit & EMIT_DECODE) template_set(&t, "STATE_FUNCTIONS", template_fill(&t, kernel_state));
     text_add(out, "%s", template_fill(&t, kernel_entry));
 }

@@ -202,7 +202,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
 /* The compilations of one target, block by block. */
 static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
-    const struct compilation *block[MAX_COMPILATIONS + MAX_BACKWARDS + 3 * MAX_VERSIONS];
+    const struct compilation *block[MAX_EMITTED];
     for (int k = 0; k < count; k++) {
         int members = 0;
         bool before = false;
@@ -217,7 +217,7 @@ static void one_target(const struct compilation *const *c, int count, const char
 
 void emit_source(const struct emission *p, const struct target *only, const char *command, struct text *file)
 {
-    const struct compilation *c[MAX_COMPILATIONS + MAX_BACKWARDS + 3 * MAX_VERSIONS];
+    const struct compilation *c[MAX_EMITTED];
     struct version version[MAX_COMPILATIONS];
     int compilations = 0, versions = 0;
     for (int k = 0; k < p->compilations; k++) {
@@ -230,6 +230,8 @@ void emit_source(const struct emission *p, const struct target *only, const char
             for (int n = 0; n < compilations && !there; n++) there = c[n] == p->backward[b].c;
             if (!there) c[compilations++] = p->backward[b].c;
         }
+        for (int x = 0; x < p->of_prepareds; x++)
+            if (p->of_prepared[x]->target == t) c[compilations++] = p->of_prepared[x];
         for (int x = 0; x < p->extends; x++)
             if (p->extend[x].target == t) {
                 if (p->extend[x].c->for_few) c[compilations++] = p->extend[x].c->for_few; /* which the next one calls */

@@ -199,6 +199,7 @@ struct template_names;
 /* What the function that chooses a version does; its words in emit/c/entry.c. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
+void emit_choice_of_prepared(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t); /* of the parts of backward */
 
 /* What kernels have above their code, and the entry points below it. */

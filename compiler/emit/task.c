@@ -249,6 +249,8 @@ static bool value_of_units(const struct graph *g, int v)
 const char *emit_form(const struct compilation *c)
 {
     const char *name = c->linear ? "linear_" : "";
+    if (c->program == PROGRAM_MEET) return c->few ? "extend_few" : c->linear ? "extend_linear" : "extend";
+    if (c->program == PROGRAM_PREPARE) return "prepare";
     if (c->few) return "few";
     if (c->program == PROGRAM_SAVED) return c->linear ? "linear_saved" : "saved";
     if (c->program == PROGRAM_EXTEND) return c->short_tile ? "extend_few" : "extend";
@@ -370,7 +372,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
     if (x->c->few || x->c->program == PROGRAM_GRADIENTS || x->c->program == PROGRAM_SAVED ||
-        x->c->program == PROGRAM_EXTEND)
+        x->c->program == PROGRAM_EXTEND || x->c->program == PROGRAM_MEET)
         name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
     function(x, heads, &iterations,
@@ -592,6 +594,7 @@ void emit_tasks(struct emitter *x, struct text *out)
     text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n",
              x->c->program == PROGRAM_TOTALS ? "what the units of rows left, added up"
              : x->c->program == PROGRAM_FOLD ? "what is summed of one head takes in that of another state"
+             : x->c->program == PROGRAM_PREPARE ? "a tile of keys of one head gets prepared for a state"
              : emit_units_of(x->l)           ? "one unit of the rows of all batches and heads"
              : emit_tasks_of_keys(x->l)      ? "one tile of keys of one head"
                                              : "one tile of queries of one head");

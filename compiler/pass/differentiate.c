@@ -95,7 +95,20 @@ static void take_group(struct compilation *c)
 
 void pass_differentiate(struct compilation *c)
 {
-    if (c->program == PROGRAM_FORWARD || c->program == PROGRAM_EXTEND || c->program == PROGRAM_FOLD) return;
+    switch (c->program) {
+    case PROGRAM_FORWARD:
+    case PROGRAM_EXTEND:
+    case PROGRAM_FOLD:
+    case PROGRAM_MEET:
+    case PROGRAM_PREPARE: return;
+    case PROGRAM_SAVING:
+    case PROGRAM_SAVED:
+    case PROGRAM_ROW_SUMS:
+    case PROGRAM_GRADIENTS:
+    case PROGRAM_TOTALS:
+    case PROGRAM_FROM_SUMS:
+    case PROGRAM_ALONE: break;
+    }
     struct graph *g = c->graph;
     struct reversal reversal = {.c = c,
                                 .g = g,

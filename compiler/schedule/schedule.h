@@ -17,7 +17,9 @@ enum program_kind {
     PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
     PROGRAM_ALONE,     /* the gradients, where nothing was saved */
     PROGRAM_EXTEND, /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
-    PROGRAM_FOLD    /* such a state takes in another one, of as many keys after its own as size(stream) says */
+    PROGRAM_FOLD,   /* such a state takes in another one, of as many keys after its own as size(stream) says */
+    PROGRAM_MEET,   /* forward, of keys that a state has prepared */
+    PROGRAM_PREPARE /* keys get prepared for it */
 };
 
 /* Queries of a call are few up to that many, where those of all heads that share keys are no more rows than that. */

@@ -60,7 +60,8 @@ int build_weights(struct builder *x, int q, int k);
 int build_linear(struct builder *x, int q, int k);
 int build_sketched(struct builder *x, int q, int k);
 
-int build_prepared(struct builder *x, int v, bool query);
+/* Rows of queries, or of keys, over the positions of a sequence: x->i or x->j. (prepare.c) */
+int build_prepared(struct builder *x, int v, bool query, int sequence);
 
 const struct expr *build_mask(struct builder *x, const struct mask *o);
 

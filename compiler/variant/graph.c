@@ -18,9 +18,8 @@ static int project(struct builder *x, int v, const char *name, int last)
 
 /* ---- all of it ---- */
 
-struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
-    int errors = diagnostics_errors(d);
     struct module *m = module_new(arena, spec->name, spec->dtype);
     struct builder builder = {.spec = spec, .diagnostics = d, .m = m, .g = graph_new(m)}, *x = &builder;
     x->b = module_axis(m, "b", SIZE_BATCH, 0);
@@ -30,16 +29,22 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     x->j = module_axis(m, "j", SIZE_N_K, 0);
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
+    return builder;
+}
 
+static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, struct diagnostics *d)
+{
+    int errors = diagnostics_errors(d);
+    struct builder builder = begin(arena, spec, d), *x = &builder;
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
-    k = build_prepared(x, k, false); /* one after the other: values are numbered as they are made */
-    q = build_prepared(x, q, true);
+    if (!prepared) k = build_prepared(x, k, false, x->j); /* one after the other: values are numbered as made */
+    q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);
         v = project(x, v, "project.f", x->e);
-        x->j = module_find_axis(m, "s"); /* the keys from here on */
+        x->j = module_find_axis(x->m, "s"); /* the keys from here on */
     }
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
@@ -66,5 +71,24 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
         x->g, "out",
         graph_map(x->g, 5, result, 2, refs,
                   build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
+    return diagnostics_errors(d) > errors ? NULL : x->g;
+}
+
+struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+{
+    return build(arena, spec, false, d);
+}
+
+struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+{
+    return build(arena, spec, true, d);
+}
+
+struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+{
+    const int errors = diagnostics_errors(d);
+    struct builder builder = begin(arena, spec, d), *x = &builder;
+    const int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->i, x->d});
+    graph_output(x->g, "out", build_prepared(x, k, false, x->i));
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }

@@ -1,5 +1,6 @@
 /* What is done to queries and keys before they meet: norms, rotations, scales. */
 #include "builder.h"
+#include "variant.h"
 #include "../spec/spec.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
                      build_add(x, build_mul(x, build_operand(x, 0), build_operand(x, 2)), turned));
 }
 
-int build_prepared(struct builder *x, int v, bool query)
+int build_prepared(struct builder *x, int v, bool query, int sequence)
 {
     for (int k = 0; k < x->spec->prepares; k++) {
         const struct prepare *step = &x->spec->prepare[k];
@@ -61,7 +62,7 @@ int build_prepared(struct builder *x, int v, bool query)
             break;
         case PREPARE_L2NORM: v = build_unit_rows(x, v, step->eps); break;
         case PREPARE_ROPE:
-            v = rope(x, step, v, query ? build_query_position(x) : build_index_of(x, x->j), query ? x->i : x->j);
+            v = rope(x, step, v, sequence == x->i ? build_query_position(x) : build_index_of(x, sequence), sequence);
             break;
         case PREPARE_SCALE:
             if (query) {
@@ -73,4 +74,11 @@ int build_prepared(struct builder *x, int v, bool query)
         }
     }
     return v;
+}
+
+bool prepares_keys(const struct spec *spec)
+{
+    bool any = false;
+    for (int k = 0; k < spec->prepares; k++) any |= spec->prepare[k].kind != PREPARE_SCALE; /* which is of queries */
+    return any;
 }

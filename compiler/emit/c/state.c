@@ -40,6 +40,42 @@ EXTEND_CHOICE
 #define extend_version() version(INT64_MAX)
 #endif
 
+#if PREPARED
+/* What runs for tokens after those in a state, where it has keys as they are once they are prepared to meet queries. */
+#if FEW
+static struct version meeting(int64_t n_k, int64_t rows)
+#else
+static struct version meeting(int64_t n_k)
+#endif
+{
+MEET_CHOICE
+}
+
+/* What prepares them. */
+static struct version preparing(void)
+{
+PREPARE_CHOICE
+}
+
+/* The most that any of these takes. */
+static size_t bytes_of_prepared(void)
+{
+    static const int64_t from[] = {LENGTHS};
+    const struct version prepares = preparing();
+    size_t bytes = bytes_a_thread(&prepares);
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+#if FEW
+        const struct version few = meeting(from[k], 0), v = meeting(from[k], MANY_ROWS);
+        if (bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+#else
+        const struct version v = meeting(from[k]);
+#endif
+        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+#endif
 /* From which token on keys have to be there by themselves for a sequence to go on: those that are not summed, and those
    before them that are still read. */
 static int64_t first_needed(const struct sequence *s)
@@ -389,7 +425,9 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-#if EXTEND_BY_LENGTH
+#if PREPARED
+    return bytes_of_prepared() * threads_served(problem);
+#elif EXTEND_BY_LENGTH
     return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
 #else
     const struct version this = extend_version();
@@ -403,6 +441,28 @@ static const STORED *row_0(const STORED *array, int64_t first, int64_t row)
     return (const STORED *)((uintptr_t)array - (uintptr_t)(first * row) * sizeof *array);
 }
 
+#if PREPARED
+/* Keys of the n tokens that follow `length` others, of some sequences, go prepared into their places. */
+static int remember_prepared(STORED *to, const struct attn_strides *of_keys, const STORED *from,
+    const struct attn_strides *strides, const struct call *call, int64_t length, int64_t n, int threads,
+    unsigned char *workspace)
+{
+    enum { SHARED_ROWS = 64 }; /* fewer are not worth waking threads for */
+    struct call keys = *call;
+    const struct version this = preparing();
+    if (!runs(&this)) return ATTN_EMACHINE;
+    keys.k = from;
+    keys.p.k = *strides;
+    keys.out = to;
+    keys.p.out = *of_keys;
+    keys.p.heads = keys.p.kv_heads;
+    keys.p.n_q = n;
+    keys.p.n_k = length + n;
+    if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
+    return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+#endif
 /* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
@@ -454,10 +514,17 @@ static int extend_some(struct call call, const struct version *extends, const st
                 s.first = needed;
             }
             m = min(m, rows - (s.length - s.first));
+            const int64_t row = s.length - s.first;
+#if PREPARED
+            const int error = remember_prepared(keys + row * HEAD_DIM, &of_keys, k, &of_k, &call, s.length, m, threads,
+                workspace);
+            if (error) return error;
+#endif
             for (int64_t x = 0; x < count; x++) {
-                const int64_t row = s.length - s.first;
+#if !PREPARED
                 remember(keys + x * of_keys.batch + row * HEAD_DIM, rows, HEAD_DIM, heads, k + x * of_k.batch, &of_k,
                     m);
+#endif
                 remember(values + x * of_values.batch + row * VALUE_DIM, rows, VALUE_DIM, heads,
                     v + x * of_v.batch, &of_v, m);
             }
@@ -477,9 +544,9 @@ static int extend_some(struct call call, const struct version *extends, const st
         const struct version this = *extends;
 #else
 #if FEW
-        const struct version this = version(call.p.n_k, rows_of(&call.p));
+        const struct version this = WHAT_MEETS(call.p.n_k, rows_of(&call.p));
 #else
-        const struct version this = version(call.p.n_k);
+        const struct version this = WHAT_MEETS(call.p.n_k);
 #endif
         if (!runs(&this)) return ATTN_EMACHINE;
 #endif
@@ -546,7 +613,9 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t given = problem->workspace_bytes;
-#if EXTEND_BY_LENGTH
+#if PREPARED
+    const size_t bytes = bytes_of_prepared();
+#elif EXTEND_BY_LENGTH
     const size_t bytes = max_bytes_a_thread(INT64_MAX);
 #else
     const size_t bytes = bytes_a_thread(&this);
