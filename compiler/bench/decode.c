@@ -59,7 +59,7 @@ static void count_keys(const struct bench *b, const struct unit *p, const struct
     const struct target *target = unit_target_here(p);
     const struct compilation *few = unit_extend_few(p, target, size->n_k, &rows);
     if (size->members > rows) few = NULL;
-    const struct compilation *form = few ? unit_defaults(p)->quadratic : unit_extend_choice(p, target, size->n_k),
+    const struct compilation *form = few ? unit_extend_quadratic(p, target) : unit_extend_choice(p, target, size->n_k),
                              *runs = few ? few : form;
     const struct program program = {form, &form, 1}, run = {runs, &runs, 1};
     count_parts(&program, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);

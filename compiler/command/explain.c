@@ -11,6 +11,7 @@
 #include "../spec/spec.h"
 #include "../support/support.h"
 #include "../target/target.h"
+#include "../variant/variant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,10 +237,11 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
     return limits;
 }
 
-/* The rows of a table, of forward, of one query or as many as keys, or of backward. Returns whether all pairs were
- * counted. */
-static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, bool backward,
-                        bool one_query)
+/* What a table is of: forward of as many queries as keys, or of one; a token that follows a state; backward. */
+enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
+
+/* The rows of a table. Returns whether all pairs were counted. */
+static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
 {
     const struct target *target = costs_target(p, costs);
     bool exact = true;
@@ -248,12 +250,19 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];
         int64_t rows;
-        const struct compilation *few = one_query ? unit_few(p, target, n, &rows) : NULL,
-                                 *forward = few ? few : unit_choice(p, target, n);
-        const struct program program = backward
-                                           ? unit_gradients(p, target, n, true)
-                                           : (struct program){few ? unit_defaults(p)->quadratic : forward, &forward, 1};
-        const struct problem_size size = {1, 1, 1, one_query ? 1 : n, n};
+        const bool one = of == ONE_QUERY || of == ONE_TOKEN;
+        const struct compilation *few = of == ONE_TOKEN ? unit_extend_few(p, target, n, &rows)
+                                        : one           ? unit_few(p, target, n, &rows)
+                                                        : NULL,
+                                 *forward = few               ? few
+                                            : of == ONE_TOKEN ? unit_extend_choice(p, target, n)
+                                                              : unit_choice(p, target, n),
+                                 *whole = !few              ? forward
+                                          : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
+                                                            : unit_defaults(p)->quadratic;
+        const struct program program = of == GRADIENTS ? unit_gradients(p, target, n, true)
+                                                       : (struct program){whole, &forward, 1};
+        const struct problem_size size = {1, 1, 1, one ? 1 : n, n};
         struct counts counts;
         struct roofline roofline;
         bool memory;
@@ -301,10 +310,14 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
     if (limits.rates.units > 0)
         printf("  and of products on matrix units what has less than %.1f\n",
                limits.rates.units / limits.rates.bandwidth);
-    const bool exact = print_costs(p, costs, &limits, false, false);
+    const bool exact = print_costs(p, costs, &limits, ALL_QUERIES);
     if (has_few(p)) {
         printf("  and with one query and n keys\n");
-        print_costs(p, costs, &limits, false, true);
+        print_costs(p, costs, &limits, ONE_QUERY);
+    }
+    if (p->meets) {
+        printf("  and for a token after others, n keys in all, which its state has prepared\n");
+        print_costs(p, costs, &limits, ONE_TOKEN);
     }
     printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and "
            "bytes are of all visited pairs;\n"
@@ -354,7 +367,7 @@ static void explain_gradients(const struct unit *p, const struct costs *costs)
     const struct limits limits = limits_of(p, costs);
     section("Gradients, for one head with n queries and keys");
     explain_parts(p, costs);
-    print_costs(p, costs, &limits, true, false);
+    print_costs(p, costs, &limits, GRADIENTS);
     printf(
         "  FLOPs count every product once, `visited` the pairs of all parts: those that share no loops compute their "
         "weights again, and so\n"
@@ -454,6 +467,16 @@ static void explain_pairs(const struct unit *p)
            element * (long long)spec->value_dim);
 }
 
+/* How the keys of a state lie in it, where `prepare` makes that a question. */
+static void explain_kept_keys(const struct unit *p)
+{
+    if (p->meets)
+        printf("  keys lie in it as `prepare` has made them, once, when they were appended\n");
+    else if (prepares_keys(p->spec))
+        printf("  keys lie in it as they came, and every token that meets one prepares it again%s\n",
+               p->extends ? "" : ": a prepared one is not rounded to 16 bits");
+}
+
 /* What decoding has to remember: bytes for a sequence and a head. */
 static void explain_state(const struct unit *p)
 {
@@ -467,6 +490,7 @@ static void explain_state(const struct unit *p)
         printf("  %lld bytes of key and value for every token, sequence and key/value head, of as many tokens as the "
                "problem's capacity\n",
                token);
+        explain_kept_keys(p);
         return;
     }
     const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
@@ -480,6 +504,7 @@ static void explain_state(const struct unit *p)
     printf(": %lld bytes for every sequence and %s, however long it is\n", all,
            p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
     printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);
+    explain_kept_keys(p);
 }
 
 static void explain_parameters(const struct graph *g)

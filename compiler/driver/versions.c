@@ -36,11 +36,11 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
                 c->linear ? "linear"
                 : c->few  ? "quadratic, few queries"
                           : "quadratic",
-                c->program == PROGRAM_EXTEND ? ", extend"
-                : c->program == PROGRAM_FOLD ? ", fold"
-                : c->program == PROGRAM_MEET ? ", extend"
+                c->program == PROGRAM_EXTEND    ? ", extend"
+                : c->program == PROGRAM_FOLD    ? ", fold"
+                : c->program == PROGRAM_MEET    ? ", extend"
                 : c->program == PROGRAM_PREPARE ? ", prepare"
-                                             : "",
+                                                : "",
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
                     : "",
@@ -69,9 +69,10 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .short_tile = like->short_tile,
                               .program = like->program,
                               .group = like->group};
-    c->graph = (c->program == PROGRAM_MEET      ? build_graph_of_prepared
-                : c->program == PROGRAM_PREPARE ? build_graph_that_prepares
-                                                : build_graph)(p->arena, p->spec, c->diagnostics); /* in a module of its own */
+    c->graph = (c->program == PROGRAM_MEET ? build_graph_of_prepared
+                : c->program == PROGRAM_PREPARE
+                    ? build_graph_that_prepares
+                    : build_graph)(p->arena, p->spec, c->diagnostics); /* in a module of its own */
     return c;
 }
 
@@ -602,4 +603,13 @@ const struct compilation *unit_extend_few(const struct unit *p, const struct tar
     const struct version *const choice = version_for(p->meet, p->meets, t, keys);
     *rows = choice ? choice->few_rows : 0;
     return choice ? choice->few : NULL;
+}
+
+const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t)
+{
+    for (int k = 0; k < p->of_prepareds; k++) {
+        const struct compilation *const c = p->of_prepared[k];
+        if (c->target == t && c->program == PROGRAM_MEET && !c->few && !c->linear) return c;
+    }
+    return unit_defaults(p)->quadratic;
 }

@@ -36,8 +36,8 @@ struct emission {
     int backwards, parts;           /* parts run one after the other */
     const struct version *extend;   /* from a state that takes in chunks, by target; none: keys and values are kept */
     int extends;
-    const struct version *meet; /* else, of keys that are prepared in a state, by target, then ascending */
-    int meets;                  /* none: they are there as they came */
+    const struct version *meet;    /* else, of keys that are prepared in a state, by target, then ascending */
+    int meets;                     /* none: they are there as they came */
     const struct version *prepare; /* what prepares them, by target */
     int prepares;
     const struct compilation *const *of_prepared; /* all of these, each once */

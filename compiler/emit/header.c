@@ -76,7 +76,11 @@ static void decoding(const struct emission *p, struct text *out)
         "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
         "for a whole sequence, whatever the calls it is cut into.%s%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
         "anything has changed; or as forward does. */\n",
-        name, p->extends ? "" : " With q and out NULL the tokens are remembered, and no rows computed.",
+        name,
+        p->extends ? ""
+        : p->meets ? " With q and out NULL the tokens are remembered, and no rows computed. Keys are stored prepared, "
+                     "with the parameters of the call that they come in."
+                   : " With q and out NULL the tokens are remembered, and no rows computed.",
         emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "

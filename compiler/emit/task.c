@@ -592,12 +592,12 @@ void emit_tasks(struct emitter *x, struct text *out)
     x->indent = 4;
     emit_statements(x, heads.body);
     text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n",
-             x->c->program == PROGRAM_TOTALS ? "what the units of rows left, added up"
-             : x->c->program == PROGRAM_FOLD ? "what is summed of one head takes in that of another state"
+             x->c->program == PROGRAM_TOTALS    ? "what the units of rows left, added up"
+             : x->c->program == PROGRAM_FOLD    ? "what is summed of one head takes in that of another state"
              : x->c->program == PROGRAM_PREPARE ? "a tile of keys of one head gets prepared for a state"
-             : emit_units_of(x->l)           ? "one unit of the rows of all batches and heads"
-             : emit_tasks_of_keys(x->l)      ? "one tile of keys of one head"
-                                             : "one tile of queries of one head");
+             : emit_units_of(x->l)              ? "one unit of the rows of all batches and heads"
+             : emit_tasks_of_keys(x->l)         ? "one tile of keys of one head"
+                                                : "one tile of queries of one head");
     function(x, &heads, NULL,
              arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
                           emit_function(x->c, emit_form(x->c))),

@@ -67,6 +67,31 @@ def explain_says_what_a_state_takes(place):
     found = re.search(r'(\d+) bytes of sums and the last tokens, up to (\d+) of 64 bytes: (\d+) bytes', carried)
     check(found and int(found.group(3)) == int(found.group(1)) + 64 * int(found.group(2)), carried)
     check('State' not in place.attnc('explain', 'soft.yaml').stdout, 'a state that was not asked for')
+    check('keys lie' not in state('soft.yaml'), 'a state of keys that nothing is done to')
+    rope = '--set', 'prepare=[rope]'
+    check('keys lie in it as `prepare` has made them' in state('soft.yaml', *rope), state('soft.yaml', *rope))
+    half = state('soft.yaml', *rope, '--set', 'dtype=f16')
+    check('prepares it again: a prepared one is not rounded' in half, half)
+    check('every token that meets one prepares it again' in state('elu.yaml', *rope), state('elu.yaml', *rope))
+
+
+@case
+def explain_counts_no_preparation_of_stored_keys(place):
+    def work(title, *more):
+        text = place.attnc('explain', 'soft.yaml', '--set', 'emit=[forward, decode]', *more).stdout
+        return {int(row[0]): float(row[5]) for row in map(str.split, text.split(title)[1].splitlines()[2:6])}
+    def tokens(prepare):
+        more = '--set', 'prepare=[%s]' % prepare
+        return work('which its state has prepared', *more), work('with one query and n keys', *more)
+    plain = work('with one query and n keys')
+    for prepare in 'rope', 'l2norm', 'layernorm':
+        token, query = tokens(prepare)
+        check(len(token) == 4, token)
+        for n in token:
+            check(plain[n] <= token[n] < plain[n] + 0.02 * plain[max(token)] < query[max(query)],
+                  '%s at %d: %g, of plain keys %g' % (prepare, n, token[n], plain[n]))
+        check(query[65536] > 1.05 * token[65536], '%s: %g for a query of forward, %g for a token'
+              % (prepare, query[65536], token[65536]))
 
 
 @case
