@@ -35,6 +35,15 @@ static void gradients(const struct emission *p, struct text *out)
         name, name, emit_array_arguments(c->graph->module->arena, ENTRY_backward, stored), name);
 }
 
+/* What else a call of extend may be, and does. */
+static const char *without_rows(const struct emission *p)
+{
+    if (p->extends) return "";
+    return p->meets ? " With q and out NULL the tokens are remembered, and no rows computed. Keys are stored prepared, "
+                      "with the parameters of the call that they come in."
+                    : " With q and out NULL the tokens are remembered, and no rows computed.";
+}
+
 /* The interface of a state. */
 static void decoding(const struct emission *p, struct text *out)
 {
@@ -76,11 +85,7 @@ static void decoding(const struct emission *p, struct text *out)
         "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
         "for a whole sequence, whatever the calls it is cut into.%s%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
         "anything has changed; or as forward does. */\n",
-        name,
-        p->extends ? ""
-        : p->meets ? " With q and out NULL the tokens are remembered, and no rows computed. Keys are stored prepared, "
-                     "with the parameters of the call that they come in."
-                   : " With q and out NULL the tokens are remembered, and no rows computed.",
+        name, without_rows(p),
         emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
