@@ -78,7 +78,7 @@ const struct compilation *unit_few(const struct unit *p, const struct target *t,
 /* Both for tokens that follow a state which does not take in chunks. */
 const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys);
 const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
-/* The quadratic form of these; for the default target's, where keys are not prepared. */
+/* The quadratic form of these; where keys are not prepared, that of forward. */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);
 
 /* A compilation like c, one of the unit's, before its first pass. (versions.c) */
