@@ -253,17 +253,20 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4 t[16];
         UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-        for (int64_t s = 0; s < steps; s += 16)
+        for (int64_t first = 0; first < steps; first += 128)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += (wide ? load_v4(wide + k * steps + s)
-                    : load_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
+                for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                    t[k] += (wide ? load_v4(wide + k * steps + s)
+                        : load_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
         store_v4(c, lane_sums_v4(t));
     }
 }
@@ -351,6 +354,33 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
     }
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step,
+    float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
+TARGET_v4 INLINE void dot_few_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 128 <= lanes; x += 128) row_v4(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 128) row_v4((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
+}
+
 /* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -360,7 +390,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -914,31 +944,31 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 8 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v3 t[8];
         UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-        for (int64_t s = 0; s < steps; s += 8)
+        for (int64_t first = 0; first < steps; first += 64)
             UNROLL for (int k = 0; k < 8; k++)
-                t[k] += (wide ? load_v3(wide + k * steps + s)
-                    : load_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
+                for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                    t[k] += (wide ? load_v3(wide + k * steps + s)
+                        : load_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
         store_v3(c, lane_sums_v3(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is fetched 64 rows early. Several rows share what is widened. */
+   memory, and is fetched 0 rows early. Several rows share what is widened. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     int64_t x = 0;
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        UNROLL for (int k = 0; k < 8; k++)
-            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
         columns_v3(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
     }
     if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
@@ -1012,16 +1042,40 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
     }
 }
 
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step,
+    float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 64 lanes at once, and so reads b in the order in which it lies. */
+TARGET_v3 INLINE void dot_few_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_v3(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 64 <= lanes; x += 64) row_v3(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 64) row_v3((int)(lanes % 64 / 8), steps, a, a_step, b + x, b_step, c + x);
+}
+
+/* c += the same sum, where b comes from memory: it is fetched 0 rows early, some rows at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        for (int64_t k = 64; k < 64 + 16; k++)
-            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -1561,17 +1615,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 4 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 INLINE void columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_any t[4];
         UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-        for (int64_t s = 0; s < steps; s += 4)
+        for (int64_t first = 0; first < steps; first += 32)
             UNROLL for (int k = 0; k < 4; k++)
-                t[k] += (wide ? load_any(wide + k * steps + s)
-                    : load_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
+                for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                    t[k] += (wide ? load_any(wide + k * steps + s)
+                        : load_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
         store_any(c, lane_sums_any(t));
     }
 }
@@ -1659,6 +1716,32 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
     }
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b, int64_t b_step,
+    float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 32 lanes at once, and so reads b in the order in which it lies. */
+INLINE void dot_few_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_any(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 32 <= lanes; x += 32) row_any(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 32) row_any((int)(lanes % 32 / 4), steps, a, a_step, b + x, b_step, c + x);
+}
+
 /* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1668,7 +1751,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }

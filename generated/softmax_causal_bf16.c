@@ -371,7 +371,9 @@ TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, 
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -379,10 +381,11 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, in
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4bf16amx t[16];
         UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
-        for (int64_t s = 0; s < steps; s += 16)
+        for (int64_t first = 0; first < steps; first += 128)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += (wide ? load_v4bf16amx(wide + k * steps + s)
-                    : widened_v4bf16amx(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4bf16amx(a + s);
+                for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                    t[k] += (wide ? load_v4bf16amx(wide + k * steps + s)
+                        : widened_v4bf16amx(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4bf16amx(a + s);
         store_v4bf16amx(c, lane_sums_v4bf16amx(t));
     }
 }
@@ -458,6 +461,34 @@ TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lane
     }
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, const float *a, int64_t a_step,
+    const float *b, int64_t b_step,
+    float *c)
+{
+    vec_v4bf16amx sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4bf16amx(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
+TARGET_v4bf16amx INLINE void dot_few_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_v4bf16amx(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
+}
+
 /* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
 TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
     int64_t steps,
@@ -468,7 +499,8 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_v4bf16amx(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_v4bf16amx(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row,
+            then,
             factor, compensation);
     }
 }
@@ -733,7 +765,7 @@ TARGET_v4bf16amx APART void dot4_v4bf16amx(int64_t rows, int64_t steps, const fl
 }
 TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4bf16amx(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_few_v4bf16amx(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1425,7 +1457,9 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1433,10 +1467,11 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, int64_t 
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4bf16 t[16];
         UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
-        for (int64_t s = 0; s < steps; s += 16)
+        for (int64_t first = 0; first < steps; first += 128)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += (wide ? load_v4bf16(wide + k * steps + s)
-                    : widened_v4bf16(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4bf16(a + s);
+                for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                    t[k] += (wide ? load_v4bf16(wide + k * steps + s)
+                        : widened_v4bf16(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4bf16(a + s);
         store_v4bf16(c, lane_sums_v4bf16(t));
     }
 }
@@ -1510,6 +1545,34 @@ TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int
     }
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step,
+    float *c)
+{
+    vec_v4bf16 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4bf16(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
+TARGET_v4bf16 INLINE void dot_few_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+    int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_v4bf16(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 128 <= lanes; x += 128) row_v4bf16(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
+}
+
 /* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
     int64_t steps,
@@ -1520,7 +1583,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_v4bf16(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_v4bf16(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -1707,7 +1770,7 @@ TARGET_v4bf16 APART void dot4_v4bf16(int64_t rows, int64_t steps, const float *a
 }
 TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4bf16(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_few_v4bf16(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2382,17 +2445,20 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v4 t[16];
         UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-        for (int64_t s = 0; s < steps; s += 16)
+        for (int64_t first = 0; first < steps; first += 128)
             UNROLL for (int k = 0; k < 16; k++)
-                t[k] += (wide ? load_v4(wide + k * steps + s)
-                    : widened_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
+                for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                    t[k] += (wide ? load_v4(wide + k * steps + s)
+                        : widened_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
         store_v4(c, lane_sums_v4(t));
     }
 }
@@ -2463,6 +2529,33 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step,
+    float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
+TARGET_v4 INLINE void dot_few_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 128 <= lanes; x += 128) row_v4(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 128) row_v4((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
+}
+
 /* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2472,7 +2565,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -2541,7 +2634,7 @@ TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const 
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_few_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3212,32 +3305,32 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 8 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_v3 t[8];
         UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-        for (int64_t s = 0; s < steps; s += 8)
+        for (int64_t first = 0; first < steps; first += 64)
             UNROLL for (int k = 0; k < 8; k++)
-                t[k] += (wide ? load_v3(wide + k * steps + s)
-                    : widened_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
+                for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                    t[k] += (wide ? load_v3(wide + k * steps + s)
+                        : widened_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
         store_v3(c, lane_sums_v3(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is fetched 64 rows early. Several rows share what is widened. */
+   memory, and is fetched 0 rows early. Several rows share what is widened. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     int64_t x = 0;
     float wide[8 * 64];
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        UNROLL for (int k = 0; k < 8; k++)
-            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
         if (rows > 1) {
             for (int64_t k = 0; k < 8; k++)
                 for (int64_t s = 0; s < steps; s += 8) store_v3(wide + k * steps + s, widened_v3(b + k * b_row + s));
@@ -3293,16 +3386,40 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step,
+    float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 64 lanes at once, and so reads b in the order in which it lies. */
+TARGET_v3 INLINE void dot_few_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_v3(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 64 <= lanes; x += 64) row_v3(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 64) row_v3((int)(lanes % 64 / 8), steps, a, a_step, b + x, b_step, c + x);
+}
+
+/* c += the same sum, where b comes from memory: it is fetched 0 rows early, some rows at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        for (int64_t k = 64; k < 64 + 16; k++)
-            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -3371,7 +3488,7 @@ TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const 
 }
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_few_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3627,10 +3744,8 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
         const int64_t j1 = min(j0 + 128, j_end);
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t e = 0; e < 64; e += 8)
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state */
@@ -4026,17 +4141,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 4 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`;
+   or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 INLINE void columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_any t[4];
         UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-        for (int64_t s = 0; s < steps; s += 4)
+        for (int64_t first = 0; first < steps; first += 32)
             UNROLL for (int k = 0; k < 4; k++)
-                t[k] += (wide ? load_any(wide + k * steps + s)
-                    : widened_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
+                for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                    t[k] += (wide ? load_any(wide + k * steps + s)
+                        : widened_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
         store_any(c, lane_sums_any(t));
     }
 }
@@ -4107,6 +4225,32 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
     }
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b, int64_t b_step,
+    float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes 32 lanes at once, and so reads b in the order in which it lies. */
+INLINE void dot_few_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    if (rows != 1 || then != 1) {
+        dot_any(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor, compensation);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + 32 <= lanes; x += 32) row_any(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % 32) row_any((int)(lanes % 32 / 4), steps, a, a_step, b + x, b_step, c + x);
+}
+
 /* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -4116,7 +4260,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        dot_few_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -4183,7 +4327,7 @@ APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b,
 }
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_few_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */

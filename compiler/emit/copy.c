@@ -20,7 +20,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)", 4 * k, "", name, emit_first(x, s->axes[k]), name,
                   emit_end(x, s->axes[k]), name, step);
     }
-    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]);
+    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && (!x->c->few || x->c->target->early);
     if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
     emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
               emit_address(x, from));

@@ -103,7 +103,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 
 /* The same where the values have the lanes, and pairs are rows of weights. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
-                               int arguments, bool fetched)
+                               int arguments, const char *name)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of];
@@ -118,7 +118,8 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, emit_corner(x, s, lane), value_row, steps,
         columns);
     x->indent += 4;
-    struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
+    struct product_argument finite[MAX_ARGUMENTS] = {
+        {"fetched", "int64_t ", strcmp(name, "dot_fetched") == 0 ? "1" : "0"}};
     memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
     emit_call(x, "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
@@ -133,7 +134,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    emit_call(x, fetched ? "dot_fetched" : "dot", argument, arguments);
+    emit_call(x, name, argument, arguments);
     x->indent -= 4;
 }
 
@@ -271,13 +272,14 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         position = position_of(x, s);
         emit_line(x, "await_turn(call, task, %s);", position);
     }
-    const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
+    const bool few = x->c->few && then == 1 && !paired, fetched = few && x->l->array[lane->of].kind == ARRAY_INPUT;
+    const char *const product = paired ? "dot_paired" : fetched ? "dot_fetched" : few ? "dot_few" : "dot";
     if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
-        emit_across_region(x, s, argument, arguments, fetched);
+        emit_across_region(x, s, argument, arguments, product);
     else if (!s->where && !paired && !fetched && rows_of_caller(x, s))
         emit_ahead(x, s, argument, arguments);
     else if (!s->where)
-        emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
+        emit_call(x, product, argument, arguments);
     else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);

@@ -20,6 +20,7 @@
 #define ROWS 3
 #define VECTORS 2
 #define AHEAD 64
+#define EARLY 64
 #define SOME 16
 #if F16
 #define NARROW 1
@@ -380,6 +381,19 @@ static void along(void)
             }
             if (!(fabs((double)sum[r][x] - wanted) < (F64 ? 1e-14 : 1e-6) * scale)) CU_FAIL("a sum fetched early");
         }
+    static REAL values[COLUMNS][WIDE + 3 * LANES], row[WIDE + 3 * LANES];
+    for (int t = 0; t < COLUMNS; t++)
+        for (int x = 0; x < WIDE + 3 * LANES; x++) values[t][x] = (REAL)drawn();
+    dot_fetched_T(1, WIDE + 3 * LANES, 1, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &values[0][0],
+                  WIDE + 3 * LANES, row, WIDE + 3 * LANES, 1, NULL, NULL);
+    for (int x = 0; x < WIDE + 3 * LANES; x++) {
+        double wanted = 0, scale = 1;
+        for (int t = 0; t < COLUMNS; t++) {
+            wanted += (double)c[0][t] * (double)values[t][x];
+            scale += fabs((double)c[0][t] * (double)values[t][x]);
+        }
+        if (!(fabs((double)row[x] - wanted) < (F64 ? 1e-14 : 1e-6) * scale)) CU_FAIL("a sum for a single row");
+    }
     const vec_T x = load_T(&a[0][0]);
     REAL largest = x[0];
     for (int k = 1; k < LANES; k++) largest = x[k] > largest ? x[k] : largest;

@@ -110,23 +110,25 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
 
 #if !PAIRED
 /* c[r][x + k] = sum over t of a[r][t] * b[k][t] for LANES columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. Numbers are read in the order in which they lie,
+   which is what the machine prefetches. */
 TARGET INLINE void columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
         vec_T t[LANES];
         UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
-        for (int64_t s = 0; s < steps; s += LANES)
+        for (int64_t first = 0; first < steps; first += WIDE)
             UNROLL for (int k = 0; k < LANES; k++)
-                t[k] += (wide ? load_T(wide + k * steps + s)
-                    : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s)) * load_T(a + s);
+                for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+                    t[k] += (wide ? load_T(wide + k * steps + s)
+                        : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s)) * load_T(a + s);
         store_T(c, lane_sums_T(t));
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of LANES terms; b comes from
-   memory, and is fetched AHEAD rows early. Several rows share what is widened. */
+   memory, and is fetched EARLY rows early. Several rows share what is widened. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
@@ -135,9 +137,11 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
     REAL wide[LANES * MAX_TERMS];
 #endif
     for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
+#if EARLY
         UNROLL for (int k = 0; k < LANES; k++)
             for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + (k + AHEAD) * b_row + s, 0, 2);
+                __builtin_prefetch(b + (k + EARLY) * b_row + s, 0, 2);
+#endif
 #if NARROW
         if (rows > 1) {
             for (int64_t k = 0; k < LANES; k++)
@@ -215,16 +219,44 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
     }
 }
 
-/* c += the same sum, where b comes from memory: it is fetched AHEAD rows early, some rows at a time. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const REAL *b, int64_t b_step,
+    REAL *c)
+{
+    vec_T sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_T(b + v * LANES);
+    UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
+}
+
+/* The sum for few rows: a single one takes WIDE lanes at once, and so reads b in the order in which it lies. */
+TARGET INLINE void dot_few_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
+{
+    if (rows != 1 || then != 1) {
+        dot_T(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor COMPENSATION_ARGUMENT);
+        return;
+    }
+    int64_t x = 0;
+    for (; x + WIDE <= lanes; x += WIDE) row_T(8, steps, a, a_step, b + x, b_step, c + x);
+    if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), steps, a, a_step, b + x, b_step, c + x);
+}
+
+/* c += the same sum, where b comes from memory: it is fetched EARLY rows early, some rows at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
 {
     for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
-        for (int64_t k = AHEAD; k < AHEAD + SOME; k++)
+#if EARLY
+        for (int64_t k = EARLY; k < EARLY + SOME; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_T(vectors, lanes, rows, odd, min(steps - t, SOME), part, a, a_row, a_step, b, b_step, c, c_row, then,
+#endif
+        dot_few_T(vectors, lanes, rows, odd, min(steps - t, SOME), part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor COMPENSATION_ARGUMENT);
     }
 }
