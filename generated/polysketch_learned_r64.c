@@ -433,8 +433,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+    int64_t b_step, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
@@ -443,22 +442,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_few_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 128 <= lanes; x += 128) row_v4(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 128) row_v4((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
@@ -467,7 +452,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        dot_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -502,12 +494,10 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 16; k++)
                 column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
+                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -578,7 +568,7 @@ TARGET_v4 APART void dot14_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_few_v4(4, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(4, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
 TARGET_v4 APART void dot16_v4(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -3626,8 +3616,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+    int64_t b_step, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
@@ -3636,28 +3625,21 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_few_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v3(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 64 <= lanes; x += 64) row_v3(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 64) row_v3((int)(lanes % 64 / 8), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 0 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 0 rows early, and widened, some rows at a time. A
+   single row takes 64 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        dot_few_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        dot_v3(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -3692,12 +3674,10 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 8; k++)
                 column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 8,
+                8, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -3768,7 +3748,7 @@ TARGET_v3 APART void dot14_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_few_v3(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v3(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
 TARGET_v3 APART void dot16_v3(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -6804,8 +6784,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b, int64_t b_step,
-    float *c)
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
@@ -6814,22 +6794,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_few_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_any(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 32 <= lanes; x += 32) row_any(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 32) row_any((int)(lanes % 32 / 4), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 32 lanes at once, and so reads b in the order in which it lies. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
@@ -6838,7 +6804,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        dot_any(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -6873,12 +6846,10 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 4; k++)
                 column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 4,
+                4, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -6939,19 +6910,15 @@ APART void dot13_any(const float *a, const float *b, float *c)
 {
     dot_any(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot14_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_few_any(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
-}
-APART void dot15_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -9444,7 +9411,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot14_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot1_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9513,7 +9480,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot14_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot1_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -9547,7 +9514,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot14_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot1_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -9617,7 +9584,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot14_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot1_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -9628,7 +9595,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot15_any(rows, query_31, key_19, score);
+        dot14_any(rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -9662,7 +9629,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -9673,7 +9640,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

@@ -55,13 +55,13 @@
    whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 652416 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 319488 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 652416 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 319488 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 389248 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
-     generic    few       tiles of 64 queries and 128 keys; 319488 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32_local_f16.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "polysketch_r32_local_f16.c is C, not C++: a C compiler has to compile it"
@@ -258,6 +258,18 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4(wide, widened_v4(p + c));
+            if (!finite_v4(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
@@ -356,42 +368,37 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_few_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 128 <= lanes; x += 128) row_v4(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 128) row_v4((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step + x));
+        dot_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -426,12 +433,10 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 16; k++)
                 column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
+                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -498,11 +503,11 @@ TARGET_v4 APART void dot14_v4(int64_t rows, const float *a, const float *b, floa
 }
 TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4(0, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_few_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1393,7 +1398,6 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 92160); /* [d: 64, j: 128 of 144] */
-    float *const v_tile = (float *)(void *)(part->work + 129024); /* [j: 128, e: 64] */
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 16) {
         store_v4(state + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
@@ -1412,12 +1416,6 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -1513,21 +1511,25 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
             const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_v4(rows, j1 - j0, score, v_tile, state_2 + (chunk - chunk0) * 4160);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 16)
+                    store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
+            dot15_v4(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 seen[8];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_14, mask_v4);
                 }
-                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v_tile, 64,
+                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, wide, 64,
                     j1 - j0, seen);
             }
         } else
-            dot16_v4(rows, j1 - j0, score, v_tile, state_2 + (chunk - chunk0) * 4160);
+            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -1734,6 +1736,18 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[8];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 8) {
+            store_v3(wide, widened_v3(p + c));
+            if (!finite_v3(wide, 0, 1, 8)) return 0;
+        }
+    return 1;
+}
+
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
@@ -1832,39 +1846,34 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b + v * 8);
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_few_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v3(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 64 <= lanes; x += 64) row_v3(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 64) row_v3((int)(lanes % 64 / 8), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 0 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 0 rows early, and widened, some rows at a time. A
+   single row takes 64 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        dot_few_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step + x));
+        dot_v3(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -1899,12 +1908,10 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 8; k++)
                 column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 8,
+                8, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1971,11 +1978,11 @@ TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, floa
 }
 TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v3(0, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_few_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2866,7 +2873,6 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 92160); /* [d: 64, j: 128 of 144] */
-    float *const v_tile = (float *)(void *)(part->work + 129024); /* [j: 128, e: 64] */
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 8) {
         store_v3(state + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
@@ -2885,10 +2891,6 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
-                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2984,21 +2986,25 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_v3(rows, j1 - j0, score, v_tile, state_2 + (chunk - chunk0) * 4160);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 8)
+                    store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
+            dot15_v3(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_14, mask_v3);
                 }
-                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v_tile, 64,
+                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, wide, 64,
                     j1 - j0, seen);
             }
         } else
-            dot16_v3(rows, j1 - j0, score, v_tile, state_2 + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3197,6 +3203,18 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[4];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 4) {
+            store_any(wide, widened_any(p + c));
+            if (!finite_any(wide, 0, 1, 4)) return 0;
+        }
+    return 1;
+}
+
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
@@ -3294,41 +3312,37 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b, int64_t b_step,
-    float *c)
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b + v * 4);
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_few_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_any(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 32 <= lanes; x += 32) row_any(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 32) row_any((int)(lanes % 32 / 4), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 32 lanes at once, and so reads b in the order in which it lies. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step + x));
+        dot_any(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -3363,12 +3377,10 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 4; k++)
                 column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 4,
+                4, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -3431,11 +3443,11 @@ APART void dot13_any(int64_t rows, const float *a, const float *b, float *c)
 }
 APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_any(0, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_few_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -4327,7 +4339,6 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 92160); /* [d: 64, j: 128 of 144] */
-    float *const v_tile = (float *)(void *)(part->work + 129024); /* [j: 128, e: 64] */
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 4) {
         store_any(state + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
@@ -4346,12 +4357,6 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 4) {
-                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -4447,21 +4452,25 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+        /* state_2[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot14_any(rows, j1 - j0, score, v_tile, state_2 + (chunk - chunk0) * 4160);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 4)
+                    store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
+            dot14_any(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_14, mask_any);
                 }
-                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v_tile, 64,
+                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, wide, 64,
                     j1 - j0, seen);
             }
         } else
-            dot15_any(rows, j1 - j0, score, v_tile, state_2 + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4574,10 +4583,10 @@ static struct version version(int64_t n_k, int64_t rows)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
         if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v4, .tile = 0,
-            .own = 161792, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
+            .own = 129024, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_f16_linear_v4, .tile = 0, .own = 123648,
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
-        if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v4, .tile = 0, .own = 161792,
+        if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v4, .tile = 0, .own = 129024,
             .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_local_f16_rows_v4, .tile = 256, .own = 652416};
     }
@@ -4585,19 +4594,19 @@ static struct version version(int64_t n_k, int64_t rows)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v3, .tile = 0,
-            .own = 161792, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
+            .own = 129024, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_f16_linear_v3, .tile = 0, .own = 123648,
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
-        if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v3, .tile = 0, .own = 161792,
+        if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v3, .tile = 0, .own = 129024,
             .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_local_f16_rows_v3, .tile = 256, .own = 652416};
     }
 #endif
     if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0,
-        .own = 161792, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
+        .own = 129024, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_f16_linear_any, .tile = 0, .own = 123648,
         .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
-    if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0, .own = 161792,
+    if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0, .own = 129024,
         .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_r32_local_f16_rows_any, .tile = 128, .own = 389248};
 }

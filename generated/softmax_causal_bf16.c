@@ -28,15 +28,15 @@
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
      x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys; 217152 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      x86-64-v4  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
-     generic    few       tiles of 64 queries and 128 keys; 203776 bytes of workspace a thread
+     generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "softmax_causal_bf16.c is C, not C++: a C compiler has to compile it"
@@ -327,6 +327,18 @@ TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4bf16amx(wide, widened_v4bf16amx(p + c));
+            if (!finite_v4bf16amx(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
 /* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
    */
 TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
@@ -463,44 +475,39 @@ TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lane
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step,
-    float *c)
+    const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_v4bf16amx sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4bf16amx(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4bf16amx INLINE void dot_few_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
-    int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v4bf16amx(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
     int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_v4bf16amx(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row,
-            then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16amx(wide + k * lanes + x,
+                widened_v4bf16amx(b + k * b_step + x));
+        dot_v4bf16amx(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -518,12 +525,10 @@ TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 16; k++)
                 column[t * 16 + k] = finite_v4bf16amx(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v4bf16amx(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v4bf16amx(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4bf16amx(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
+                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -761,11 +766,12 @@ TARGET_v4bf16amx APART void dot3_v4bf16amx(int64_t rows, int64_t columns, const 
 }
 TARGET_v4bf16amx APART void dot4_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4bf16amx(0, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4bf16amx(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const float *a, const uint16_t *b,
+    int64_t b_step, float *c)
 {
-    dot_few_v4bf16amx(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_v4bf16amx(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1006,7 +1012,6 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 37120); /* [j: 128, e: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
         store_v4bf16amx(state + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(-FLT_MAX));
@@ -1022,12 +1027,6 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
     }
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4bf16amx(v_tile + j * 64 + e, widened_v4bf16amx(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4bf16amx(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state */
@@ -1091,21 +1090,25 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4bf16amx(v_tile, 64, j1 - j0, 64),
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4bf16amx(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4bf16amx(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 16)
+                    store_v4bf16amx(wide + t * 64 + x, widened_v4bf16amx(v + j0 * v_row + t * v_row + x));
+            dot4_v4bf16amx(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16amx seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16amx) <= t_3, mask_v4bf16amx);
                 }
-                add_seen_lanes_v4bf16amx(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v_tile, 64,
+                add_seen_lanes_v4bf16amx(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64,
                     j1 - j0, seen);
             }
         } else
-            dot5_v4bf16amx(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4bf16amx(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -1413,6 +1416,18 @@ TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows,
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4bf16(wide, widened_v4bf16(p + c));
+            if (!finite_v4bf16(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
 /* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
    */
 TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const float *weights, const float *values,
@@ -1546,44 +1561,40 @@ TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_v4bf16 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4bf16(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4bf16 INLINE void dot_few_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
-    int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v4bf16(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 128 <= lanes; x += 128) row_v4bf16(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
     int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_v4bf16(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4bf16(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16(wide + k * lanes + x,
+                widened_v4bf16(b + k * b_step + x));
+        dot_v4bf16(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -1601,12 +1612,10 @@ TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int v
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 16; k++)
                 column[t * 16 + k] = finite_v4bf16(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v4bf16(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v4bf16(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4bf16(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
+                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1766,11 +1775,12 @@ TARGET_v4bf16 APART void dot3_v4bf16(int64_t rows, int64_t columns, const float 
 }
 TARGET_v4bf16 APART void dot4_v4bf16(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4bf16(0, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4bf16(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step,
+    float *c)
 {
-    dot_few_v4bf16(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_v4bf16(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2000,7 +2010,6 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 37120); /* [j: 128, e: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
         store_v4bf16(state + (chunk - chunk0) * 4224 + r, splat_v4bf16(-FLT_MAX));
@@ -2016,12 +2025,6 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
     }
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4bf16(v_tile + j * 64 + e, widened_v4bf16(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4bf16(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state */
@@ -2084,21 +2087,25 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4bf16(v_tile, 64, j1 - j0, 64),
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4bf16(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4bf16(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 16)
+                    store_v4bf16(wide + t * 64 + x, widened_v4bf16(v + j0 * v_row + t * v_row + x));
+            dot4_v4bf16(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16 seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16) <= t_3, mask_v4bf16);
                 }
-                add_seen_lanes_v4bf16(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v_tile, 64,
+                add_seen_lanes_v4bf16(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64,
                     j1 - j0, seen);
             }
         } else
-            dot5_v4bf16(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4bf16(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -2391,6 +2398,18 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4(wide, widened_v4(p + c));
+            if (!finite_v4(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
@@ -2530,42 +2549,37 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_few_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 128 <= lanes; x += 128) row_v4(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 128) row_v4((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step + x));
+        dot_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -2600,12 +2614,10 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 16; k++)
                 column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
+                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2630,11 +2642,11 @@ TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, cons
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4(0, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_few_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2872,7 +2884,6 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 37120); /* [j: 128, e: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
         store_v4(state + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
@@ -2888,12 +2899,6 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
     }
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state */
@@ -2956,21 +2961,25 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 16)
+                    store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
+            dot4_v4(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
-                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v_tile, 64, j1 - j0,
+                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
                     seen);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -3251,6 +3260,18 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[8];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 8) {
+            store_v3(wide, widened_v3(p + c));
+            if (!finite_v3(wide, 0, 1, 8)) return 0;
+        }
+    return 1;
+}
+
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
@@ -3387,39 +3408,34 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b + v * 8);
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_few_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v3(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 64 <= lanes; x += 64) row_v3(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 64) row_v3((int)(lanes % 64 / 8), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 0 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 0 rows early, and widened, some rows at a time. A
+   single row takes 64 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        dot_few_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step + x));
+        dot_v3(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -3454,12 +3470,10 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 8; k++)
                 column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 8,
+                8, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -3484,11 +3498,11 @@ TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, cons
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v3(0, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_few_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3726,7 +3740,6 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 37120); /* [j: 128, e: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
         store_v3(state + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
@@ -3742,10 +3755,6 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
     }
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
-                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state */
@@ -3808,21 +3817,25 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot4_v3(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 8)
+                    store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
+            dot4_v3(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
-                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v_tile, 64, j1 - j0,
+                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
                     seen);
             }
         } else
-            dot5_v3(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -4088,6 +4101,18 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
+/* The same of numbers as they are stored. */
+APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[4];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 4) {
+            store_any(wide, widened_any(p + c));
+            if (!finite_any(wide, 0, 1, 4)) return 0;
+        }
+    return 1;
+}
+
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
@@ -4226,41 +4251,37 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b, int64_t b_step,
-    float *c)
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
+    int64_t b_step, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b + v * 4);
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_few_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_any(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 32 <= lanes; x += 32) row_any(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 32) row_any((int)(lanes % 32 / 4), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 32 lanes at once, and so reads b in the order in which it lies. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step + x));
+        dot_any(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor, compensation);
     }
 }
@@ -4295,12 +4316,10 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 4; k++)
                 column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 4,
+                4, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -4323,11 +4342,11 @@ APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_
 }
 APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_any(0, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_few_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -4565,7 +4584,6 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 37120); /* [j: 128, e: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
         store_any(state + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
@@ -4581,12 +4599,6 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
     }
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        /* v_tile = v, widened */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 4) {
-                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state */
@@ -4649,21 +4661,25 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v_tile */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+        /* state_3[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot4_any(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            float wide[8192];
+            for (int64_t t = 0; t < j1 - j0; t++)
+                for (int64_t x = 0; x < 64; x += 4)
+                    store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
+            dot4_any(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
-                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v_tile, 64, j1 - j0,
+                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
                     seen);
             }
         } else
-            dot5_any(rows, j1 - j0, score, v_tile, state_3 + (chunk - chunk0) * 4224);
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -4799,7 +4815,7 @@ static struct version version(int64_t n_k, int64_t rows)
     if (attn_tiles() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16amx, .tile = 0, .own = 69888,
+        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16amx, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16amx, .tile = 512, .own = 217152};
     }
@@ -4808,7 +4824,7 @@ static struct version version(int64_t n_k, int64_t rows)
     if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
         && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && (ATTN_SLOWER_TOO ||
         !__builtin_cpu_is("intel"))) {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16, .tile = 0, .own = 69888,
+        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440};
     }
@@ -4816,19 +4832,19 @@ static struct version version(int64_t n_k, int64_t rows)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0, .own = 69888,
+        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 128, .own = 269312};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0, .own = 69888,
+        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 128, .own = 269312};
     }
 #endif
-    if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0, .own = 69888,
+    if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0, .own = 37120,
         .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 269312};
 }

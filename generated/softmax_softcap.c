@@ -444,8 +444,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+    int64_t b_step, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
@@ -454,22 +453,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_few_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 128 <= lanes; x += 128) row_v4(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 128) row_v4((int)(lanes % 128 / 16), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
@@ -478,7 +463,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_v4(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        dot_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -513,12 +505,10 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 16; k++)
                 column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v4(1, 16, rows, odd, steps, part, a, a_row, a_step, column, 16, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
+                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1337,8 +1327,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step,
-    float *c)
+    int64_t b_step, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
@@ -1347,28 +1336,21 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_few_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_v3(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 64 <= lanes; x += 64) row_v3(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 64) row_v3((int)(lanes % 64 / 8), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 0 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 0 rows early, and widened, some rows at a time. A
+   single row takes 64 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        dot_few_v3(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        dot_v3(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -1403,12 +1385,10 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 8; k++)
                 column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_v3(1, 8, rows, odd, steps, part, a, a_row, a_step, column, 8, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 8,
+                8, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2214,8 +2194,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b, int64_t b_step,
-    float *c)
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
@@ -2224,22 +2204,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_few_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
-{
-    if (rows != 1 || then != 1) {
-        dot_any(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + 32 <= lanes; x += 32) row_any(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % 32) row_any((int)(lanes % 32 / 4), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
+   single row takes 32 lanes at once, and so reads b in the order in which it lies. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
@@ -2248,7 +2214,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t k = 64; k < 64 + 16; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
-        dot_few_any(vectors, lanes, rows, odd, min(steps - t, 16), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        dot_any(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
             factor, compensation);
     }
 }
@@ -2283,12 +2256,10 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < 4; k++)
                 column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        else
-            dot_any(1, 4, rows, odd, steps, part, a, a_row, a_step, column, 4, c + x, c_row, then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 4,
+                4, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 

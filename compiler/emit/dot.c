@@ -103,7 +103,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 
 /* The same where the values have the lanes, and pairs are rows of weights. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
-                               int arguments, const char *name)
+                               int arguments, bool fetched)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of];
@@ -112,15 +112,28 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     const char *columns = emit_size(x->m, s->axes[1]), *i = x->m->axis[s->axes[0]].name;
     const int64_t most = weights->extent[weights->rank - 1];
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
+    const bool narrow = fetched && dtype_bytes(x->l->array[lane->of].dtype) == 2;
+    const char *const values = emit_corner(x, s, lane), *const numbers = arena_printf(arena, "const %s *", x->real);
     if (most > x->region_keys) x->region_keys = most;
     emit_line(
-        x, "if (__builtin_expect(%s!finite_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what sees them */",
-        partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, emit_corner(x, s, lane), value_row, steps,
-        columns);
+        x,
+        "if (__builtin_expect(%s!finite_%s%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what sees them */",
+        partial ? arena_printf(arena, "(%s) && ", partial) : "", narrow ? "stored_" : "", x->suffix, values, value_row,
+        steps, columns);
     x->indent += 4;
-    struct product_argument finite[MAX_ARGUMENTS] = {
-        {"fetched", "int64_t ", strcmp(name, "dot_fetched") == 0 ? "1" : "0"}};
+    struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
     memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
+    if (narrow) {
+        emit_line(x, "%s wide[%lld];", x->real, (long long)(most * x->m->axis[s->axes[1]].extent));
+        emit_line(x, "for (int64_t t = 0; t < %s; t++)", steps);
+        emit_line(x, "    for (int64_t x = 0; x < %s; x += %d)", columns, x->lanes);
+        emit_line(x, "        store_%s(wide + t * %s + x, widened_%s(%s + t * %s + x));", x->suffix, columns, x->suffix,
+                  values, value_row);
+        for (int k = 0; k < arguments + 1; k++) {
+            if (strcmp(finite[k].name, "b") == 0) finite[k].type = numbers, finite[k].value = "wide";
+            if (strcmp(finite[k].name, "b_step") == 0) finite[k].value = columns;
+        }
+    }
     emit_call(x, "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
     x->indent += 4;
@@ -128,13 +141,13 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     emit_region(x, s->where, s->axis, "seen");
     emit_line(x, "add_seen_lanes_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
               emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
-              emit_step(x, row, s->axes[0]), emit_corner(x, s, lane), value_row, steps);
+              emit_step(x, row, s->axes[0]), narrow ? "wide" : values, narrow ? columns : value_row, steps);
     x->indent -= 4;
     emit_line(x, "}");
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    emit_call(x, name, argument, arguments);
+    emit_call(x, fetched ? "dot_fetched" : "dot", argument, arguments);
     x->indent -= 4;
 }
 
@@ -241,7 +254,10 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         return;
     }
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
+    const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
+    if (fetched && lanes_of(x, to) > x->fetched_lanes) x->fetched_lanes = lanes_of(x, to);
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
+               *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
                *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
     const struct product_argument argument[] = {
         {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
@@ -256,7 +272,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"a", input, emit_corner(x, s, row)},
         {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},
         {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},
-        {"b", input, emit_corner(x, s, lane)},
+        {"b", fetched ? stored : input, emit_corner(x, s, lane)},
         {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis)},
         {"c", output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
@@ -272,14 +288,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         position = position_of(x, s);
         emit_line(x, "await_turn(call, task, %s);", position);
     }
-    const bool few = x->c->few && then == 1 && !paired, fetched = few && x->l->array[lane->of].kind == ARRAY_INPUT;
-    const char *const product = paired ? "dot_paired" : fetched ? "dot_fetched" : few ? "dot_few" : "dot";
     if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
-        emit_across_region(x, s, argument, arguments, product);
+        emit_across_region(x, s, argument, arguments, fetched);
     else if (!s->where && !paired && !fetched && rows_of_caller(x, s))
         emit_ahead(x, s, argument, arguments);
     else if (!s->where)
-        emit_call(x, product, argument, arguments);
+        emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
     else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);

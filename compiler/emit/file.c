@@ -174,6 +174,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
         emit_tasks(&x, &rows);
         if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;
         if (x.along_terms > shared.along_terms) shared.along_terms = x.along_terms;
+        if (x.fetched_lanes > shared.fetched_lanes) shared.fetched_lanes = x.fetched_lanes;
         if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;
         if (x.unit_depth > shared.unit_depth) shared.unit_depth = x.unit_depth;
     }

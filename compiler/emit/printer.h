@@ -40,6 +40,7 @@ struct emitter {
     int64_t unit_depth;                 /* elements that products on matrix units sum over, at most, of stored rows */
     int64_t region_keys, region_pairs;  /* that products over a region sum over, at most; the latter in pairs of bf16 */
     int64_t along_terms;                /* of inner products with what is stored along them, at most */
+    int64_t fetched_lanes;              /* of what few queries fetch as they need it, at most */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */

@@ -110,16 +110,17 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "WORDS", paired ? 2 * e->lanes : e->lanes);
     template_set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
     template_set_number(x, "MAX_TERMS", e->along_terms);
+    template_set_number(x, "MAX_LANES", e->fetched_lanes);
     template_set_number(x, "UNIT_DEPTH", e->unit_depth ? e->unit_depth : 32);
     template_set_number(x, "TOGETHER", paired ? 2 : 1);
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
-    static const char *const names[] = {"bits",    "bit",       "finite",      "add_seen",   "add_seen_lanes",
-                                        "block",   "parts",     "dot",         "dot_finite", "dot_finite_lanes",
-                                        "columns", "dot_along", "dot_fetched", "dot_ahead",  "row",
-                                        "dot_few"};
+    static const char *const names[] = {"bits",         "bit",       "finite",      "add_seen",   "add_seen_lanes",
+                                        "block",        "parts",     "dot",         "dot_finite", "dot_finite_lanes",
+                                        "columns",      "dot_along", "dot_fetched", "dot_ahead",  "row",
+                                        "finite_stored"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

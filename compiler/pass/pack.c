@@ -132,6 +132,18 @@ static bool along_sum(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
+/* Whether a product with 16-bit values that have the lanes adds to its sums: with few rows it widens them itself. */
+static bool widens(const struct compilation *c, const struct stmt *s)
+{
+    if (!c->few || s->op != LOOPS_DOT || s->operands != 2) return false;
+    const struct ref *lane = &s->operand[1];
+    const struct axis *axis = &c->loops->module->axis[s->axes[s->rank - 1]];
+    const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype));
+    return s->assign[0].fold == FOLD_SUM && !s->assign[0].compensation &&
+           c->loops->array[lane->of].kind == ARRAY_INPUT && ref_axis(lane, lane->rank - 1) == s->axes[s->rank - 1] &&
+           axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+}
+
 /* First for the lanes; then what is left to widen, which may read the copies made so far. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool left)
 {
@@ -156,7 +168,7 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
                 read_copy(l, loops, depth, r, -1, 0);
                 continue;
             }
-            if (k == 1 && along_sum(c, s)) continue;
+            if (k == 1 && (along_sum(c, s) || (left && narrow && widens(c, s)))) continue;
             const bool vectors = extent &&
                                  ref_uses_axis(r, lane); /* no copy serves these whose rows lie across the lanes */
             if (left && narrow)

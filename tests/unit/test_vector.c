@@ -45,6 +45,7 @@
 #define WORDS LANES
 #define MAX_STEPS 64
 #define MAX_TERMS (3 * LANES)
+#define MAX_LANES (2 * LANES)
 #define TOGETHER 1
 #define ONE_IS_ODD 1
 #define CASES \
@@ -370,8 +371,8 @@ static void along(void)
     memset(sum, 0, sizeof sum);
     for (int r = 0; r < 2; r++)
         for (int t = 0; t < COLUMNS; t++) c[r][t] = (REAL)drawn();
-    dot_fetched_T(VECTORS, WIDTH, 2, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &b[0][0], TERMS, &sum[0][0], WIDTH,
-                  1, NULL, NULL);
+    dot_fetched_T(VECTORS, WIDTH, 2, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &stored[0][0], TERMS, &sum[0][0],
+                  WIDTH, 1, NULL, NULL);
     for (int r = 0; r < 2; r++)
         for (int x = 0; x < WIDTH; x++) {
             double wanted = 0, scale = 1;
@@ -382,9 +383,17 @@ static void along(void)
             if (!(fabs((double)sum[r][x] - wanted) < (F64 ? 1e-14 : 1e-6) * scale)) CU_FAIL("a sum fetched early");
         }
     static REAL values[COLUMNS][WIDE + 3 * LANES], row[WIDE + 3 * LANES];
+    static STORED narrow[COLUMNS][WIDE + 3 * LANES];
     for (int t = 0; t < COLUMNS; t++)
-        for (int x = 0; x < WIDE + 3 * LANES; x++) values[t][x] = (REAL)drawn();
-    dot_fetched_T(1, WIDE + 3 * LANES, 1, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &values[0][0],
+        for (int x = 0; x < WIDE + 3 * LANES; x++) {
+#if NARROW
+            narrow[t][x] = attn_f16((float)drawn());
+            values[t][x] = (REAL)attn_f16_value(narrow[t][x]);
+#else
+            narrow[t][x] = values[t][x] = (REAL)drawn();
+#endif
+        }
+    dot_fetched_T(1, WIDE + 3 * LANES, 1, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &narrow[0][0],
                   WIDE + 3 * LANES, row, WIDE + 3 * LANES, 1, NULL, NULL);
     for (int x = 0; x < WIDE + 3 * LANES; x++) {
         double wanted = 0, scale = 1;

@@ -19,6 +19,20 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
     return one <= WORD_MAX;
 }
 
+#if NARROW && !PAIRED
+/* The same of numbers as they are stored. */
+TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int64_t columns)
+{
+    REAL wide[LANES];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += LANES) {
+            store_T(wide, LOAD_STORED(p + c));
+            if (!finite_T(wide, 0, 1, LANES)) return 0;
+        }
+    return 1;
+}
+#endif
+
 #if PAIRED
 /* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
@@ -220,44 +234,47 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
-TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const REAL *b, int64_t b_step,
-    REAL *c)
+TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const STORED *b,
+    int64_t b_step, REAL *c)
 {
     vec_T sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
     for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_T(b + v * LANES);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * LOAD_STORED(b + v * LANES);
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
 }
 
-/* The sum for few rows: a single one takes WIDE lanes at once, and so reads b in the order in which it lies. */
-TARGET INLINE void dot_few_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
-    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
-{
-    if (rows != 1 || then != 1) {
-        dot_T(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor COMPENSATION_ARGUMENT);
-        return;
-    }
-    int64_t x = 0;
-    for (; x + WIDE <= lanes; x += WIDE) row_T(8, steps, a, a_step, b + x, b_step, c + x);
-    if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), steps, a, a_step, b + x, b_step, c + x);
-}
-
-/* c += the same sum, where b comes from memory: it is fetched EARLY rows early, some rows at a time. */
+/* c += the same sum, where b comes from memory: it is fetched EARLY rows early, and widened, some rows at a time. A
+   single row takes WIDE lanes at once, and so reads b in the order in which it lies. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
 {
+#if NARROW
+    REAL wide[SOME * MAX_LANES];
+#endif
     for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
 #if EARLY
         for (int64_t k = EARLY; k < EARLY + SOME; k++)
             UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
                 __builtin_prefetch(b + k * b_step + x, 0, 2);
 #endif
-        dot_few_T(vectors, lanes, rows, odd, min(steps - t, SOME), part, a, a_row, a_step, b, b_step, c, c_row, then,
+        const int64_t some = min(steps - t, SOME);
+        if (rows == 1 && then == 1) {
+            int64_t x = 0;
+            for (; x + WIDE <= lanes; x += WIDE) row_T(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+#if NARROW
+        for (int64_t k = 0; k < some; k++)
+            for (int64_t x = 0; x < lanes; x += LANES) store_T(wide + k * lanes + x, LOAD_STORED(b + k * b_step + x));
+        dot_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
             factor COMPENSATION_ARGUMENT);
+#else
+        dot_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
+            factor COMPENSATION_ARGUMENT);
+#endif
     }
 }
 #endif
@@ -292,12 +309,10 @@ TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, cons
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < LANES; k++)
                 column[t * LANES + k] = finite_T(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
-        if (fetched)
-            dot_fetched_T(1, LANES, rows, odd, steps, part, a, a_row, a_step, column, LANES, c + x, c_row, then,
-                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
-        else
-            dot_T(1, LANES, rows, odd, steps, part, a, a_row, a_step, column, LANES, c + x, c_row, then,
-                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+        const int64_t some = fetched ? SOME : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_T(1, LANES, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * LANES,
+                LANES, c + x, c_row, then, factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
     }
 }
 #endif
