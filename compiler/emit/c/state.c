@@ -346,6 +346,22 @@ static void slide(STORED *array, int64_t rows, int64_t dim, int64_t heads, int64
         memmove(array, array + from * dim, (size_t)((n - READ_FIRST) * dim) * sizeof *array);
 }
 
+/* The same of some sequences, whose rows lie as the strides say, without room between them. */
+static void remember_each(STORED *to, const struct attn_strides *of_to, int64_t sequences, const STORED *from,
+    const struct attn_strides *strides, int64_t n)
+{
+    for (int64_t x = 0; x < sequences; x++)
+        remember(to + x * of_to->batch, of_to->head / of_to->row, of_to->row, of_to->batch / of_to->head,
+            from + x * strides->batch, strides, n);
+}
+
+static void slide_each(STORED *array, const struct attn_strides *strides, int64_t sequences, int64_t from, int64_t n)
+{
+    for (int64_t x = 0; x < sequences; x++)
+        slide(array + x * strides->batch, strides->head / strides->row, strides->row, strides->batch / strides->head,
+            from, n);
+}
+
 #if FOLDS
 /* What can go wrong when a sequence takes in another one. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
@@ -507,27 +523,19 @@ static int extend_some(struct call call, const struct version *extends, const st
         } else {
             const int64_t needed = first_needed(&s);
             if (s.length - s.first + m > rows && needed > s.first) {
-                for (int64_t x = 0; x < count; x++) {
-                    slide(keys + x * of_keys.batch, rows, HEAD_DIM, heads, needed - s.first, s.length - needed);
-                    slide(values + x * of_values.batch, rows, VALUE_DIM, heads, needed - s.first, s.length - needed);
-                }
+                slide_each(keys, &of_keys, count, needed - s.first, s.length - needed);
+                slide_each(values, &of_values, count, needed - s.first, s.length - needed);
                 s.first = needed;
             }
             m = min(m, rows - (s.length - s.first));
-            const int64_t row = s.length - s.first;
+            STORED *const new_keys = keys + (s.length - s.first) * HEAD_DIM;
 #if PREPARED
-            const int error = remember_prepared(keys + row * HEAD_DIM, &of_keys, k, &of_k, &call, s.length, m, threads,
-                workspace);
+            const int error = remember_prepared(new_keys, &of_keys, k, &of_k, &call, s.length, m, threads, workspace);
             if (error) return error;
+#else
+            remember_each(new_keys, &of_keys, count, k, &of_k, m);
 #endif
-            for (int64_t x = 0; x < count; x++) {
-#if !PREPARED
-                remember(keys + x * of_keys.batch + row * HEAD_DIM, rows, HEAD_DIM, heads, k + x * of_k.batch, &of_k,
-                    m);
-#endif
-                remember(values + x * of_values.batch + row * VALUE_DIM, rows, VALUE_DIM, heads,
-                    v + x * of_v.batch, &of_v, m);
-            }
+            remember_each(values + (s.length - s.first) * VALUE_DIM, &of_values, count, v, &of_v, m);
             call.k = row_0(keys, s.first, HEAD_DIM);
             call.v = row_0(values, s.first, VALUE_DIM);
             call.p.k = of_keys;
@@ -557,12 +565,8 @@ static int extend_some(struct call call, const struct version *extends, const st
         if (in_place) { /* those of the chunk that is not full */
             s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
-            for (int64_t x = 0; x < count; x++) {
-                remember(keys + x * of_keys.batch, rows, HEAD_DIM, heads,
-                    k + x * of_k.batch + (m - left) * of_k.row, &of_k, left);
-                remember(values + x * of_values.batch, rows, VALUE_DIM, heads,
-                    v + x * of_v.batch + (m - left) * of_v.row, &of_v, left);
-            }
+            remember_each(keys, &of_keys, count, k + (m - left) * of_k.row, &of_k, left);
+            remember_each(values, &of_values, count, v + (m - left) * of_v.row, &of_v, left);
         }
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         k += m * of_k.row;
