@@ -339,26 +339,26 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
     dot_v4(4, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -403,7 +403,7 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[a][i] = sum over d of compatibility_wq * q_tile */
-    dot0_v4(compatibility_wq, q_tile, query);
+    dot0_v4(round_up(i1 - i0, 64), compatibility_wq, q_tile, query);
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(row_max + i, splat_v4(-FLT_MAX));
@@ -426,7 +426,7 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot1_v4(compatibility_wk, k_tile, key);
+        dot1_v4(round_up(j1 - j0, 48), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -489,7 +489,7 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight */
-        dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -600,7 +600,7 @@ TARGET_v4 APART void bahdanau_few_keys_v4(const struct call *call, int64_t task,
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot4_v4(compatibility_wk, k_tile, key);
+        dot4_v4(round_up(j1 - j0, 64), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < rows; r++) {
@@ -1024,28 +1024,24 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1088,7 +1084,7 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[a][i] = sum over d of compatibility_wq * q_tile */
-    dot0_v3(compatibility_wq, q_tile, query);
+    dot0_v3(round_up(i1 - i0, 16), compatibility_wq, q_tile, query);
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(row_max + i, splat_v3(-FLT_MAX));
@@ -1111,7 +1107,7 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot1_v3(compatibility_wk, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1174,7 +1170,7 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight */
-        dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1209,7 +1205,7 @@ TARGET_v3 APART void bahdanau_few_begin_v3(const struct call *call, int64_t task
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[a][r] = sum over d of compatibility_wq * q_tile */
-    dot3_v3(compatibility_wq, q_tile + r0, query + r0);
+    dot3_v3(round_up(r1 - r0, 16), compatibility_wq, q_tile + r0, query + r0);
 }
 
 /* States begin with no key. */
@@ -1285,7 +1281,7 @@ TARGET_v3 APART void bahdanau_few_keys_v3(const struct call *call, int64_t task,
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot4_v3(compatibility_wk, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < rows; r++) {
@@ -1363,7 +1359,7 @@ TARGET_v3 APART void bahdanau_few_keys_v3(const struct call *call, int64_t task,
             }
         }
         /* state_3[r][e] += sum over j of weight * v */
-        dot5_v3(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+        dot4_v3(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -1701,24 +1697,20 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot3_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1761,7 +1753,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[a][i] = sum over d of compatibility_wq * q_tile */
-    dot0_any(compatibility_wq, q_tile, query);
+    dot0_any(round_up(i1 - i0, 8), compatibility_wq, q_tile, query);
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(row_max + i, splat_any(-FLT_MAX));
@@ -1784,7 +1776,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot1_any(compatibility_wk, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1847,7 +1839,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight */
-        dot2_any(j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1882,7 +1874,7 @@ APART void bahdanau_few_begin_any(const struct call *call, int64_t task, const s
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[a][r] = sum over d of compatibility_wq * q_tile */
-    dot3_any(compatibility_wq, q_tile + r0, query + r0);
+    dot2_any(round_up(r1 - r0, 8), compatibility_wq, q_tile + r0, query + r0);
 }
 
 /* States begin with no key. */
@@ -1957,7 +1949,7 @@ APART void bahdanau_few_keys_any(const struct call *call, int64_t task, const st
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot0_any(compatibility_wk, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < rows; r++) {
@@ -2035,7 +2027,7 @@ APART void bahdanau_few_keys_any(const struct call *call, int64_t task, const st
             }
         }
         /* state_3[r][e] += sum over j of weight * v */
-        dot4_any(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+        dot3_any(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 

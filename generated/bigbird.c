@@ -1408,20 +1408,20 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_v3(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_v3(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1520,7 +1520,7 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_v3(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
@@ -1583,7 +1583,7 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v3(v + j0 * v_row, v_row,
                 j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[8];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1600,7 +1600,7 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                 }
             } else
-                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
@@ -2312,20 +2312,20 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_any(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_any(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2424,7 +2424,7 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
@@ -2487,7 +2487,7 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_any(v + j0 * v_row, v_row,
                 j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[16];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2504,7 +2504,7 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                 }
             } else
-                dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */

@@ -330,18 +330,18 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -458,7 +458,7 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(j1 - j0, k_tile, q_tile, score);
+        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -500,7 +500,7 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -653,7 +653,7 @@ TARGET_v4 APART void cosine_few_keys_v4(const struct call *call, int64_t task, c
             }
         }
         /* score[r][j] = sum over d of query_2 * k_tile */
-        dot2_v4(rows, query_2, k_tile, score);
+        dot2_v4(round_up(j1 - j0, 64), rows, query_2, k_tile, score);
         /* old_max = state */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 4224 + r));
@@ -1039,18 +1039,18 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1167,7 +1167,7 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(j1 - j0, k_tile, q_tile, score);
+        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -1209,7 +1209,7 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1362,7 +1362,7 @@ TARGET_v3 APART void cosine_few_keys_v3(const struct call *call, int64_t task, c
             }
         }
         /* score[r][j] = sum over d of query_2 * k_tile */
-        dot2_v3(rows, query_2, k_tile, score);
+        dot2_v3(round_up(j1 - j0, 16), rows, query_2, k_tile, score);
         /* old_max = state */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 4224 + r));
@@ -1740,18 +1740,18 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1868,7 +1868,7 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(j1 - j0, k_tile, q_tile, score);
+        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -1910,7 +1910,7 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2063,7 +2063,7 @@ APART void cosine_few_keys_any(const struct call *call, int64_t task, const stru
             }
         }
         /* score[r][j] = sum over d of query_2 * k_tile */
-        dot2_any(rows, query_2, k_tile, score);
+        dot2_any(round_up(j1 - j0, 8), rows, query_2, k_tile, score);
         /* old_max = state */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state + (chunk - chunk0) * 4224 + r));

@@ -351,27 +351,27 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -446,7 +446,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
-    dot0_v4(features_wq, q_tile, query);
+    dot0_v4(round_up(i1 - i0, 64), features_wq, q_tile, query);
     /* query_2 = -INFINITY */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_2 + i, splat_v4(-INFINITY));
@@ -542,7 +542,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot1_v4(features_wk, k_tile, key);
+        dot1_v4(round_up(j1 - j0, 48), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(-INFINITY));
@@ -618,9 +618,9 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
-        dot2_v4(j1 - j0, key_3, query_3, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_3, query_3, score);
         /* score_2[j][i] = sum over c of key * query */
-        dot2_v4(j1 - j0, key, query, score_2);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score_2);
         /* score = score + score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -658,7 +658,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -669,7 +669,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1460,53 +1460,53 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1555,7 +1555,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
-    dot0_v3(features_wq, q_tile, query);
+    dot0_v3(round_up(i1 - i0, 16), features_wq, q_tile, query);
     /* query_2 = -INFINITY */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_2 + i, splat_v3(-INFINITY));
@@ -1651,7 +1651,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot1_v3(features_wk, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(-INFINITY));
@@ -1727,9 +1727,9 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
-        dot2_v3(j1 - j0, key_3, query_3, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_3, query_3, score);
         /* score_2[j][i] = sum over c of key * query */
-        dot2_v3(j1 - j0, key, query, score_2);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score_2);
         /* score = score + score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1767,7 +1767,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1778,7 +1778,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1853,7 +1853,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot5_v3(features_wk, k_tile, key);
+        dot5_v3(round_up(j1 - j0, 16), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(-INFINITY));
@@ -2045,7 +2045,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot5_v3(features_wq + m * 4096, q_tile, query);
+            dot5_v3(round_up(i1 - i0, 16), features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_2 + i, splat_v3(-INFINITY));
@@ -2154,7 +2154,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot7_v3(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot7_v3(round_up(i1 - i0, 16), state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2171,7 +2171,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot5_v3(features_wk, k_tile_2, key_12);
+                dot5_v3(round_up(j1 - j0, 16), features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_13 + j, splat_v3(-INFINITY));
@@ -2247,9 +2247,9 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot8_v3(j1 - j0, key_14, query_3, score);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot8_v3(j1 - j0, key_12, query, score_2);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2289,7 +2289,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[4];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2302,7 +2302,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2559,49 +2559,49 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
-}
-APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2650,7 +2650,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
-    dot0_any(features_wq, q_tile, query);
+    dot0_any(round_up(i1 - i0, 8), features_wq, q_tile, query);
     /* query_2 = -INFINITY */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_2 + i, splat_any(-INFINITY));
@@ -2746,7 +2746,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot1_any(features_wk, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -2822,9 +2822,9 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
-        dot2_any(j1 - j0, key_3, query_3, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_3, score);
         /* score_2[j][i] = sum over c of key * query */
-        dot2_any(j1 - j0, key, query, score_2);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key, query, score_2);
         /* score = score + score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2862,7 +2862,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2873,7 +2873,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2948,7 +2948,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot5_any(features_wk, k_tile, key);
+        dot4_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -3044,7 +3044,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot6_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        dot5_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -3140,7 +3140,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot5_any(features_wq + m * 4096, q_tile, query);
+            dot4_any(round_up(i1 - i0, 8), features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_2 + i, splat_any(-INFINITY));
@@ -3249,7 +3249,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot7_any(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot6_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -3266,7 +3266,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot5_any(features_wk, k_tile_2, key_12);
+                dot4_any(round_up(j1 - j0, 8), features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_13 + j, splat_any(-INFINITY));
@@ -3342,9 +3342,9 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot8_any(j1 - j0, key_14, query_3, score);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot8_any(j1 - j0, key_12, query, score_2);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3385,7 +3385,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3398,7 +3398,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

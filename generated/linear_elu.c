@@ -396,19 +396,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -432,9 +432,9 @@ TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, cons
 {
     dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -512,7 +512,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(j1 - j0, k_tile, q_tile, score);
+        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -542,7 +542,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -553,7 +553,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -964,7 +964,7 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
-        dot8_v4(rows, query, k_tile, score);
+        dot8_v4(round_up(j1 - j0, 64), rows, query, k_tile, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1382,45 +1382,45 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1498,7 +1498,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(j1 - j0, k_tile, q_tile, score);
+        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -1528,7 +1528,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1539,7 +1539,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1737,7 +1737,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
-            dot4_v3(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
+            dot4_v3(round_up(i1 - i0, 16), state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1762,7 +1762,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot5_v3(j1 - j0, k_tile_2, q_tile, score);
+                dot5_v3(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
                     the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
@@ -1794,7 +1794,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot6_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[4];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1807,7 +1807,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot7_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1950,7 +1950,7 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
-        dot8_v3(rows, query, k_tile, score);
+        dot8_v3(round_up(j1 - j0, 16), rows, query, k_tile, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2360,41 +2360,45 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
 APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot4_any(const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2472,7 +2476,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(j1 - j0, k_tile, q_tile, score);
+        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -2502,7 +2506,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2513,7 +2517,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2711,7 +2715,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
-            dot4_any(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
+            dot4_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2736,7 +2740,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot5_any(j1 - j0, k_tile_2, q_tile, score);
+                dot5_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
                     the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
@@ -2768,7 +2772,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2781,7 +2785,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot7_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2921,7 +2925,7 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
-        dot8_any(rows, query, k_tile, score);
+        dot8_any(round_up(j1 - j0, 8), rows, query, k_tile, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {

@@ -303,26 +303,26 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(4, 64, 65, 5, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -438,7 +438,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(j1 - j0, k_tile, q_tile, score);
+        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_sum_in[4];
@@ -458,7 +458,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -700,7 +700,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
         }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
-    dot3_v4(carried_2, query_3, query_5);
+    dot3_v4(round_up(i1 - i0, 64), carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_4_9 = load_v4(query_4 + i);
@@ -876,7 +876,7 @@ TARGET_v4 APART void linear_taylor_few_keys_v4(const struct call *call, int64_t 
             }
         }
         /* score[r][j] = sum over d of query_2 * k_tile */
-        dot4_v4(rows, query_2, k_tile, score);
+        dot4_v4(round_up(j1 - j0, 64), rows, query_2, k_tile, score);
         /* score = score + 1.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < rows; r++) {
@@ -1182,26 +1182,26 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, 65, 5, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1317,7 +1317,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(j1 - j0, k_tile, q_tile, score);
+        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_sum_in[2];
@@ -1337,7 +1337,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1579,7 +1579,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
         }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
-    dot3_v3(carried_2, query_3, query_5);
+    dot3_v3(round_up(i1 - i0, 16), carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_4_9 = load_v3(query_4 + i);
@@ -1755,7 +1755,7 @@ TARGET_v3 APART void linear_taylor_few_keys_v3(const struct call *call, int64_t 
             }
         }
         /* score[r][j] = sum over d of query_2 * k_tile */
-        dot4_v3(rows, query_2, k_tile, score);
+        dot4_v3(round_up(j1 - j0, 16), rows, query_2, k_tile, score);
         /* score = score + 1.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < rows; r++) {
@@ -2054,25 +2054,26 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 65, 5, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot3_any(const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 65, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 65, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2188,7 +2189,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(j1 - j0, k_tile, q_tile, score);
+        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_sum_in[2];
@@ -2208,7 +2209,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2449,7 +2450,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
-    dot3_any(carried_2, query_3, query_5);
+    dot3_any(round_up(i1 - i0, 8), carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_4_9 = load_any(query_4 + i);
@@ -2623,7 +2624,7 @@ APART void linear_taylor_few_keys_any(const struct call *call, int64_t task, con
             }
         }
         /* score[r][j] = sum over d of query_2 * k_tile */
-        dot4_any(rows, query_2, k_tile, score);
+        dot4_any(round_up(j1 - j0, 8), rows, query_2, k_tile, score);
         /* score = score + 1.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < rows; r++) {

@@ -969,13 +969,13 @@ TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, int64_t a_row, const
 {
     dot_v3(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -1132,7 +1132,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
-    dot1_v3(carried, q_tile, query_2);
+    dot1_v3(round_up(i1 - i0, 16), carried, q_tile, query_2);
     /* query_3 = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_3 + i, splat_v3(-FLT_MAX));
@@ -1175,7 +1175,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
         store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
     }
     /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot2_v3(carried_2, query_2, query_6);
+    dot2_v3(round_up(i1 - i0, 16), carried_2, query_2, query_6);
     /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_5_3 = load_v3(query_5 + i);
@@ -1633,13 +1633,13 @@ APART void dot0_any(int64_t steps, const float *a, int64_t a_row, const float *b
 {
     dot_any(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot2_any(const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -1796,7 +1796,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
-    dot1_any(carried, q_tile, query_2);
+    dot1_any(round_up(i1 - i0, 8), carried, q_tile, query_2);
     /* query_3 = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_3 + i, splat_any(-FLT_MAX));
@@ -1839,7 +1839,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
         store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
     }
     /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot2_any(carried_2, query_2, query_6);
+    dot2_any(round_up(i1 - i0, 8), carried_2, query_2, query_6);
     /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_5_3 = load_any(query_5 + i);

@@ -382,27 +382,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 16, 4, 64, 32, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 16, 4, 64, 32, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 16, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 16, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -430,13 +430,13 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -484,9 +484,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(sketch_g1, q_tile, query);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(sketch_g2, q_tile, query_2);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_2);
     /* query = (query * query_2) * 0.25f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 16; r++) {
@@ -517,9 +517,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v4(sketch_g1, k_tile, key);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v4(sketch_g2, k_tile, key_2);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 16; r++) {
@@ -529,7 +529,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
         /* score[j][i] = sum over r of key * query */
-        dot2_v4(j1 - j0, key, query, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -576,7 +576,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
             64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -592,7 +592,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1090,9 +1090,9 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(sketch_g1, k_tile, key);
+        dot11_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(sketch_g2, k_tile, key_2);
+        dot11_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 16; r++) {
@@ -1102,7 +1102,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key */
-        dot12_v4(rows, query_3, key, score);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_3, key, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -1519,67 +1519,63 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 16, 4, 64, 32, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 16, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, 136, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1621,9 +1617,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(sketch_g1, q_tile, query);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(sketch_g2, q_tile, query_2);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_2);
     /* query = (query * query_2) * 0.25f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 16; r++) {
@@ -1654,9 +1650,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(sketch_g1, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(sketch_g2, k_tile, key_2);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
@@ -1666,7 +1662,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
         /* score[j][i] = sum over r of key * query */
-        dot2_v3(j1 - j0, key, query, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1713,7 +1709,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
             64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1729,7 +1725,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1801,9 +1797,9 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v3(sketch_g1, k_tile, key);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v3(sketch_g2, k_tile, key_2);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
@@ -1949,9 +1945,9 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v3(sketch_g1, q_tile, query);
+            dot5_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query);
             /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v3(sketch_g2, q_tile, query_2);
+            dot5_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_2);
             /* query = (query * query_2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 16; r++) {
@@ -1995,7 +1991,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot7_v3(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
+            dot7_v3(round_up(i1 - i0, 16), state_2 + (chunk - chunk0) * 8848, query_4, query_6);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2012,9 +2008,9 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_v3(sketch_g1, k_tile_2, key_5);
+                dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile_2, key_5);
                 /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_v3(sketch_g2, k_tile_2, key_6);
+                dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile_2, key_6);
                 /* key_5 = (key_5 * key_6) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 16; r++) {
@@ -2025,7 +2021,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
-                dot8_v3(j1 - j0, key_5, query, score);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2066,7 +2062,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2079,7 +2075,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f,
                (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
@@ -2143,9 +2139,9 @@ TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *cal
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_v3(sketch_g1, q_tile + r_q0, query + r_q0);
+    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g1, q_tile + r_q0, query + r_q0);
     /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_v3(sketch_g2, q_tile + r_q0, query_2 + r_q0);
+    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g2, q_tile + r_q0, query_2 + r_q0);
     /* query_3 = (query * query_2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 16; r++) {
@@ -2227,9 +2223,9 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(sketch_g1, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(sketch_g2, k_tile, key_2);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
@@ -2239,7 +2235,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key */
-        dot12_v3(rows, query_3, key, score);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_3, key, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -2282,7 +2278,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
             64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -2298,7 +2294,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2648,59 +2644,59 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 16, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 136, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2742,9 +2738,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(sketch_g1, q_tile, query);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(sketch_g2, q_tile, query_2);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
     /* query = (query * query_2) * 0.25f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 16; r++) {
@@ -2776,9 +2772,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_any(sketch_g1, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_any(sketch_g2, k_tile, key_2);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -2788,7 +2784,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over r of key * query */
-        dot2_any(j1 - j0, key, query, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2835,7 +2831,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
             64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2851,7 +2847,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2923,9 +2919,9 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(sketch_g1, k_tile, key);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(sketch_g2, k_tile, key_2);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -2955,7 +2951,7 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
             state[(chunk - chunk0) * 8848 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot6_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
+        dot5_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
     }
 }
 
@@ -3071,9 +3067,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(sketch_g1, q_tile, query);
+            dot4_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
             /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(sketch_g2, q_tile, query_2);
+            dot4_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
             /* query = (query * query_2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 16; r++) {
@@ -3117,7 +3113,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot7_any(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
+            dot6_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8848, query_4, query_6);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -3134,9 +3130,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_any(sketch_g1, k_tile_2, key_5);
+                dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_5);
                 /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_any(sketch_g2, k_tile_2, key_6);
+                dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_6);
                 /* key_5 = (key_5 * key_6) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 16; r++) {
@@ -3147,7 +3143,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
-                dot8_any(j1 - j0, key_5, query, score);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_5, query, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3188,7 +3184,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3201,7 +3197,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f,
                (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
@@ -3265,9 +3261,9 @@ APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_any(sketch_g1, q_tile + r_q0, query + r_q0);
+    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query + r_q0);
     /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_any(sketch_g2, q_tile + r_q0, query_2 + r_q0);
+    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_2 + r_q0);
     /* query_3 = (query * query_2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 16; r++) {
@@ -3350,9 +3346,9 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(sketch_g1, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(sketch_g2, k_tile, key_2);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -3362,7 +3358,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key */
-        dot11_any(rows, query_3, key, score);
+        dot10_any(round_up(j1 - j0, 8), rows, query_3, key, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -3405,7 +3401,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
             64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -3421,7 +3417,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

@@ -1443,20 +1443,20 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_v3(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_v3(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1545,7 +1545,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_v3(round_up(i_count, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i_count; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
@@ -1600,7 +1600,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN reach only what sees them */
-                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot1_v3(round_up(i_count, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[8];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1617,7 +1617,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot2_v3(round_up(i_count, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -1645,7 +1645,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
                     const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
-                    dot0_v3(j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2, v + j0 * v_row, 2 * v_row);
+                    dot0_v3(round_up(i_count, 16), j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2, v + j0 * v_row,
+                        2 * v_row);
                     /* old_max_2 = row_max */
                     for (int64_t i = 0; i < i_count; i += 8) {
                         store_v3(old_max_2 + i, load_v3(row_max + i));
@@ -1705,7 +1706,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                     /* sum[e][i] = sum * old_max_2 + sum over j of v * score_2 */
                     if (__builtin_expect(!finite_v3(v + j0 * v_row, 2 * v_row, j_count, 64),
                         0)) { /* infinity and NaN reach only what sees them */
-                        dot1_v3(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
+                        dot1_v3(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
+                            sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_v3 seen[8];
                             if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
@@ -1723,7 +1725,8 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                                 i_count);
                         }
                     } else
-                        dot2_v3(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
+                        dot2_v3(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
+                            sum_compensation);
                 }
             }
         }
@@ -2407,20 +2410,20 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_any(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_any(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2509,7 +2512,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_any(round_up(i_count, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i_count; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
@@ -2564,7 +2567,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN reach only what sees them */
-                dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot1_any(round_up(i_count, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[16];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2581,7 +2584,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot2_any(round_up(i_count, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -2609,7 +2612,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
                     const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
-                    dot0_any(j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2, v + j0 * v_row, 2 * v_row);
+                    dot0_any(round_up(i_count, 8), j_count, k + j0 * k_row, 2 * k_row, q_tile, score_2, v + j0 * v_row,
+                        2 * v_row);
                     /* old_max_2 = row_max */
                     for (int64_t i = 0; i < i_count; i += 4) {
                         store_any(old_max_2 + i, load_any(row_max + i));
@@ -2669,7 +2673,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                     /* sum[e][i] = sum * old_max_2 + sum over j of v * score_2 */
                     if (__builtin_expect(!finite_any(v + j0 * v_row, 2 * v_row, j_count, 64),
                         0)) { /* infinity and NaN reach only what sees them */
-                        dot1_any(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
+                        dot1_any(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
+                            sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_any seen[16];
                             if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
@@ -2687,7 +2692,8 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                                 i_count);
                         }
                     } else
-                        dot2_any(j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2, sum_compensation);
+                        dot2_any(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
+                            sum_compensation);
                 }
             }
         }

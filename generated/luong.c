@@ -1079,19 +1079,19 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_v3(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_v3(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1136,7 +1136,7 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* query[c][i] = sum over d of compatibility_w * q_tile */
-    dot0_v3(compatibility_w, q_tile, query);
+    dot0_v3(round_up(i1 - i0, 16), compatibility_w, q_tile, query);
     /* query = query * 1.442695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t c = 0; c < 64; c++) {
@@ -1163,7 +1163,7 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over c of k * query */
-        dot1_v3(j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        dot1_v3(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -1205,7 +1205,7 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1242,7 +1242,7 @@ TARGET_v3 APART void luong_few_begin_v3(const struct call *call, int64_t task, c
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[c][r] = sum over d of compatibility_w * q_tile */
-    dot0_v3(compatibility_w, q_tile + r0, query + r0);
+    dot0_v3(round_up(r1 - r0, 16), compatibility_w, q_tile + r0, query + r0);
     /* query_2 = query * 1.442695f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 64; c++) {
@@ -1758,19 +1758,19 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_any(2, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_any(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1815,7 +1815,7 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* query[c][i] = sum over d of compatibility_w * q_tile */
-    dot0_any(compatibility_w, q_tile, query);
+    dot0_any(round_up(i1 - i0, 8), compatibility_w, q_tile, query);
     /* query = query * 1.442695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t c = 0; c < 64; c++) {
@@ -1842,7 +1842,7 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over c of k * query */
-        dot1_any(j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -1884,7 +1884,7 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1921,7 +1921,7 @@ APART void luong_few_begin_any(const struct call *call, int64_t task, const stru
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[c][r] = sum over d of compatibility_w * q_tile */
-    dot0_any(compatibility_w, q_tile + r0, query + r0);
+    dot0_any(round_up(r1 - r0, 8), compatibility_w, q_tile + r0, query + r0);
     /* query_2 = query * 1.442695f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 64; c++) {

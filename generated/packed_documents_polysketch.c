@@ -420,31 +420,31 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
@@ -472,17 +472,17 @@ TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot12_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -578,9 +578,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(sketch_g1, q_tile, query_5);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(sketch_g2, q_tile, query_6);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
@@ -656,9 +656,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v4(sketch_g1, k_tile, key_5);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v4(sketch_g2, k_tile, key_6);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
@@ -669,9 +669,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v4(j1 - j0, key_5, query_5, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_v4(j1 - j0, k_tile, q_tile, score_2);
+        dot3_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
@@ -721,7 +721,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
             && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -736,7 +736,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1481,9 +1481,9 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v4(sketch_g1, k_tile, key_5);
+        dot12_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v4(sketch_g2, k_tile, key_6);
+        dot12_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1494,9 +1494,9 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot13_v4(rows, query_7, key_5, score);
+        dot13_v4(round_up(j1 - j0, 64), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot14_v4(rows, query_4, k_tile, score_2);
+        dot14_v4(round_up(j1 - j0, 64), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1921,75 +1921,71 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2079,9 +2075,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(sketch_g1, q_tile, query_5);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(sketch_g2, q_tile, query_6);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2157,9 +2153,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(sketch_g1, k_tile, key_5);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(sketch_g2, k_tile, key_6);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2170,9 +2166,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v3(j1 - j0, key_5, query_5, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_v3(j1 - j0, k_tile, q_tile, score_2);
+        dot3_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
@@ -2222,7 +2218,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
             && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2237,7 +2233,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2365,9 +2361,9 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot6_v3(sketch_g1, k_tile, key_5);
+        dot6_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot6_v3(sketch_g2, k_tile, key_6);
+        dot6_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2560,9 +2556,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot6_v3(sketch_g1, q_tile, query_5);
+            dot6_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot6_v3(sketch_g2, q_tile, query_6);
+            dot6_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -2613,7 +2609,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot8_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
+                    query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2676,7 +2673,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot9_v3(j1 - j0, k_tile_2, q_tile, score);
+                dot9_v3(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2723,7 +2720,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <=
                     ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                     0)) { /* infinity and NaN reach only what sees them */
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2740,7 +2737,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot11_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
                query_9, 0.0f)) + 1.0f) ... */
@@ -2849,9 +2846,9 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot6_v3(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot6_v3(round_up(r_q1 - r_q0, 16), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot6_v3(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot6_v3(round_up(r_q1 - r_q0, 16), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2982,9 +2979,9 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v3(sketch_g1, k_tile, key_5);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v3(sketch_g2, k_tile, key_6);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2995,9 +2992,9 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot13_v3(rows, query_7, key_5, score);
+        dot12_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot14_v3(rows, query_4, k_tile, score_2);
+        dot13_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3044,7 +3041,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
             !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
@@ -3059,7 +3056,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
                     v_row, j1 - j0, seen);
             }
         } else
-            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3414,67 +3411,67 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot9_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot12_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3564,9 +3561,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(sketch_g1, q_tile, query_5);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(sketch_g2, q_tile, query_6);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3642,9 +3639,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_any(sketch_g1, k_tile, key_5);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_any(sketch_g2, k_tile, key_6);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3655,9 +3652,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_any(j1 - j0, key_5, query_5, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_any(j1 - j0, k_tile, q_tile, score_2);
+        dot2_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
@@ -3707,7 +3704,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
             && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3722,7 +3719,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3850,9 +3847,9 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot6_any(sketch_g1, k_tile, key_5);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot6_any(sketch_g2, k_tile, key_6);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3896,7 +3893,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * key_9 */
-            dot7_any(f1 - f0, j1 - j0, key_8, key_9, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot6_any(f1 - f0, j1 - j0, key_8, key_9, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -4046,9 +4043,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot6_any(sketch_g1, q_tile, query_5);
+            dot5_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot6_any(sketch_g2, q_tile, query_6);
+            dot5_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -4099,7 +4096,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot7_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
+                    query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4162,7 +4160,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot9_any(j1 - j0, k_tile_2, q_tile, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4209,7 +4207,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <=
                     ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                     0)) { /* infinity and NaN reach only what sees them */
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4226,7 +4224,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
                query_9, 0.0f)) + 1.0f) ... */
@@ -4335,9 +4333,9 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot6_any(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot6_any(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4468,9 +4466,9 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(sketch_g1, k_tile, key_5);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(sketch_g2, k_tile, key_6);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4481,9 +4479,9 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_any(rows, query_7, key_5, score);
+        dot11_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot13_any(rows, query_4, k_tile, score_2);
+        dot12_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4530,7 +4528,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
             !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
@@ -4545,7 +4543,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
                     v_row, j1 - j0, seen);
             }
         } else
-            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

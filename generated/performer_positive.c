@@ -412,23 +412,23 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -456,9 +456,9 @@ TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
 {
     dot_v4(4, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot10_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -539,7 +539,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot0_v4(features_w, q_tile, query_4);
+    dot0_v4(round_up(i1 - i0, 64), features_w, q_tile, query_4);
     /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
@@ -599,7 +599,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_v4(query_6, k_tile, key_3);
+        dot1_v4(round_up(j1 - j0, 48), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
@@ -727,7 +727,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -738,7 +738,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
             }
         } else
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1436,7 +1436,7 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot10_v4(query_6, k_tile, key_3);
+        dot10_v4(round_up(j1 - j0, 64), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_4 = load_v4(key_2 + j) * 0.7213475f;
@@ -1982,23 +1982,23 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
@@ -2022,19 +2022,15 @@ TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, cons
 {
     dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2109,7 +2105,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot0_v3(features_w, q_tile, query_4);
+    dot0_v3(round_up(i1 - i0, 16), features_w, q_tile, query_4);
     /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
@@ -2169,7 +2165,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_v3(query_6, k_tile, key_3);
+        dot1_v3(round_up(j1 - j0, 16), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
@@ -2297,7 +2293,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2308,7 +2304,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
             }
         } else
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2943,7 +2939,7 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
         store_v3(query_2 + r, load_v3(query_2 + r) + query_2_in);
     }
     /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot9_v3(features_w, query_3 + r0, query_4 + r0);
+    dot9_v3(round_up(r1 - r0, 16), features_w, query_3 + r0, query_4 + r0);
     /* query_5 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 8) {
         const vec_v3 t_1 = load_v3(query_2 + r) * 0.7213475f;
@@ -3059,7 +3055,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot10_v3(query_6, k_tile, key_3);
+        dot1_v3(round_up(j1 - j0, 16), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_4 = load_v3(key_2 + j) * 0.7213475f;
@@ -3185,7 +3181,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
         /* state_3[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot11_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot10_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
@@ -3196,7 +3192,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                     v_row, j1 - j0, seen);
             }
         } else
-            dot12_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot11_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -3596,55 +3592,51 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot4_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
-}
-APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot4_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-APART void dot9_any(const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3719,7 +3711,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot0_any(features_w, q_tile, query_4);
+    dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_4);
     /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
@@ -3779,7 +3771,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_any(query_6, k_tile, key_3);
+        dot0_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
@@ -3907,7 +3899,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3918,7 +3910,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, weight_2 + j * 144, seen, i1 - i0);
             }
         } else
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4024,7 +4016,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot4_any(query, k_tile, key_3);
+        dot3_any(round_up(j1 - j0, 8), query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_2 = load_any(key_2 + j) * 0.7213475f;
@@ -4062,7 +4054,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot5_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        dot4_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -4212,7 +4204,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot4_any(features_w, q_tile, query_5);
+            dot3_any(round_up(i1 - i0, 8), features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_16 = load_any(query_3 + i) * 0.7213475f;
@@ -4279,7 +4271,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot6_any(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            dot5_any(round_up(i1 - i0, 8), state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -4318,7 +4310,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot4_any(query_7, k_tile_2, key_8);
+                dot3_any(round_up(j1 - j0, 8), query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_23 = load_any(key_7 + j) * 0.7213475f;
@@ -4451,7 +4443,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot7_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                        sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[4];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4464,7 +4457,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot8_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    dot7_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                        sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
                query_9)))) == 0.0f, 0 ... */
@@ -4550,7 +4544,7 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
         store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
     }
     /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot9_any(features_w, query_3 + r0, query_4 + r0);
+    dot8_any(round_up(r1 - r0, 8), features_w, query_3 + r0, query_4 + r0);
     /* query_5 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 4) {
         const vec_any t_1 = load_any(query_2 + r) * 0.7213475f;
@@ -4665,7 +4659,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot0_any(query_6, k_tile, key_3);
+        dot0_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_4 = load_any(key_2 + j) * 0.7213475f;
@@ -4791,7 +4785,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
         /* state_3[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot10_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot9_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
@@ -4802,7 +4796,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                     v_row, j1 - j0, seen);
             }
         } else
-            dot11_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot10_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 

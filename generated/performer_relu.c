@@ -373,27 +373,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -421,13 +421,13 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -472,7 +472,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
-    dot0_v4(features_w, q_tile, query);
+    dot0_v4(round_up(i1 - i0, 64), features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t c = 0; c < 256; c++) {
@@ -502,7 +502,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot1_v4(features_w, k_tile, key);
+        dot1_v4(round_up(j1 - j0, 48), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t c = 0; c < 256; c++) {
@@ -512,7 +512,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key * query */
-        dot2_v4(j1 - j0, key, query, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -542,7 +542,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -553,7 +553,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -981,7 +981,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot11_v4(features_w, k_tile, key);
+        dot11_v4(round_up(j1 - j0, 64), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t c = 0; c < 256; c++) {
@@ -991,7 +991,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_2 * key */
-        dot12_v4(rows, query_2, key, score);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_2, key, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1384,67 +1384,63 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, 256, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1483,7 +1479,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
-    dot0_v3(features_w, q_tile, query);
+    dot0_v3(round_up(i1 - i0, 16), features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t c = 0; c < 256; c++) {
@@ -1513,7 +1509,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot1_v3(features_w, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1523,7 +1519,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key * query */
-        dot2_v3(j1 - j0, key, query, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -1553,7 +1549,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1564,7 +1560,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1635,7 +1631,7 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot5_v3(features_w, k_tile, key);
+        dot5_v3(round_up(j1 - j0, 16), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1741,7 +1737,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_w * q_tile */
-            dot5_v3(features_w, q_tile, query);
+            dot5_v3(round_up(i1 - i0, 16), features_w, q_tile, query);
             /* query = max(query, 0.0f) + 0.001f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -1781,7 +1777,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot7_v3(state_2 + (chunk - chunk0) * 16656, query, query_4);
+            dot7_v3(round_up(i1 - i0, 16), state_2 + (chunk - chunk0) * 16656, query, query_4);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1798,7 +1794,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_v3(features_w, k_tile_2, key_3);
+                dot5_v3(round_up(j1 - j0, 16), features_w, k_tile_2, key_3);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -1808,7 +1804,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
-                dot8_v3(j1 - j0, key_3, query, score);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_3, query, score);
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
                     the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
@@ -1840,7 +1836,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1853,7 +1849,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1914,7 +1910,7 @@ TARGET_v3 APART void performer_relu_few_begin_v3(const struct call *call, int64_
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[c][r] = sum over d of features_w * q_tile */
-    dot5_v3(features_w, q_tile + r0, query + r0);
+    dot5_v3(round_up(r1 - r0, 16), features_w, q_tile + r0, query + r0);
     /* query_2 = max(query, 0.0f) + 0.001f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -1992,7 +1988,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot11_v3(features_w, k_tile, key);
+        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2002,7 +1998,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_2 * key */
-        dot12_v3(rows, query_2, key, score);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_2, key, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2027,7 +2023,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_1 = (r % n_q) + n_k - n_q;
@@ -2038,7 +2034,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2387,59 +2383,59 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 256, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2478,7 +2474,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
-    dot0_any(features_w, q_tile, query);
+    dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -2508,7 +2504,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot1_any(features_w, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2518,7 +2514,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* score[j][i] = sum over c of key * query */
-        dot2_any(j1 - j0, key, query, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -2548,7 +2544,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2559,7 +2555,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2628,7 +2624,7 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot5_any(features_w, k_tile, key);
+        dot4_any(round_up(j1 - j0, 8), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2649,7 +2645,7 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
             state[(chunk - chunk0) * 16656 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot6_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
+        dot5_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
     }
 }
 
@@ -2733,7 +2729,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_w * q_tile */
-            dot5_any(features_w, q_tile, query);
+            dot4_any(round_up(i1 - i0, 8), features_w, q_tile, query);
             /* query = max(query, 0.0f) + 0.001f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -2773,7 +2769,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot7_any(state_2 + (chunk - chunk0) * 16656, query, query_4);
+            dot6_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 16656, query, query_4);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2790,7 +2786,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_any(features_w, k_tile_2, key_3);
+                dot4_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_3);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -2801,7 +2797,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
-                dot8_any(j1 - j0, key_3, query, score);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_3, query, score);
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
                     the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
@@ -2833,7 +2829,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2846,7 +2842,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2906,7 +2902,7 @@ APART void performer_relu_few_begin_any(const struct call *call, int64_t task, c
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[c][r] = sum over d of features_w * q_tile */
-    dot5_any(features_w, q_tile + r0, query + r0);
+    dot4_any(round_up(r1 - r0, 8), features_w, q_tile + r0, query + r0);
     /* query_2 = max(query, 0.0f) + 0.001f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -2982,7 +2978,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot0_any(features_w, k_tile, key);
+        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2992,7 +2988,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r][j] = sum over c of query_2 * key */
-        dot11_any(rows, query_2, key, score);
+        dot10_any(round_up(j1 - j0, 8), rows, query_2, key, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3017,7 +3013,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_1 = (r % n_q) + n_k - n_q;
@@ -3028,7 +3024,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

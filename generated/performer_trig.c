@@ -436,27 +436,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -484,13 +484,13 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -565,7 +565,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot0_v4(features_w, q_tile, query_3);
+    dot0_v4(round_up(i1 - i0, 64), features_w, q_tile, query_3);
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t c = 0; c < 256; c++) {
@@ -620,7 +620,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_v4(features_w, k_tile, key_3);
+        dot1_v4(round_up(j1 - j0, 48), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -632,9 +632,9 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
-        dot2_v4(j1 - j0, key_sin, query_sin, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_sin, query_sin, score);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot2_v4(j1 - j0, key_3, query_3, score_2);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_3, query_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
@@ -719,7 +719,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -730,7 +730,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1449,7 +1449,7 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot11_v4(features_w, k_tile, key_3);
+        dot11_v4(round_up(j1 - j0, 64), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1461,9 +1461,9 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_v4(rows, query_sin, key_sin, score);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot12_v4(rows, query_cos, key_3, score_2);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_cos, key_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_9 = load_v4(key_2 + j) * 0.7213475f;
@@ -1986,67 +1986,63 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2115,7 +2111,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot0_v3(features_w, q_tile, query_3);
+    dot0_v3(round_up(i1 - i0, 16), features_w, q_tile, query_3);
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -2170,7 +2166,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_v3(features_w, k_tile, key_3);
+        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2182,9 +2178,9 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
-        dot2_v3(j1 - j0, key_sin, query_sin, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_sin, query_sin, score);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot2_v3(j1 - j0, key_3, query_3, score_2);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_3, query_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
@@ -2269,7 +2265,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2280,7 +2276,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2381,7 +2377,7 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot5_v3(features_w, k_tile, key_3);
+        dot5_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2580,7 +2576,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot5_v3(features_w, q_tile, query_3);
+            dot5_v3(round_up(i1 - i0, 16), features_w, q_tile, query_3);
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -2644,7 +2640,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot7_v3(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
+                dot7_v3(round_up(i1 - i0, 16), f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2684,7 +2680,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_v3(features_w, k_tile_2, key_8);
+                dot5_v3(round_up(j1 - j0, 16), features_w, k_tile_2, key_8);
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -2696,9 +2692,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot8_v3(j1 - j0, key_sin_2, query_sin, score);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot8_v3(j1 - j0, key_8, query_3, score_2);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 t_30 = load_v3(query_2 + i) * 0.7213475f;
@@ -2787,7 +2783,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                        sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2800,7 +2797,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                        sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
                query_5)))) == 0.0f, 0. ... */
@@ -2884,7 +2882,7 @@ TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_
         store_v3(query_2 + r, load_v3(query_2 + r) + query_2_in);
     }
     /* query_3[c][r] = sum over d of features_w * query */
-    dot5_v3(features_w, query + r0, query_3 + r0);
+    dot5_v3(round_up(r1 - r0, 16), features_w, query + r0, query_3 + r0);
     /* query_sin = sin(query_3); query_cos = cos(query_3) */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -2999,7 +2997,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot11_v3(features_w, k_tile, key_3);
+        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -3011,9 +3009,9 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_v3(rows, query_sin, key_sin, score);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot12_v3(rows, query_cos, key_3, score_2);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_cos, key_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_9 = load_v3(key_2 + j) * 0.7213475f;
@@ -3095,7 +3093,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
         /* state_3[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
@@ -3106,7 +3104,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -3527,63 +3525,59 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 128, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3652,7 +3646,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot0_any(features_w, q_tile, query_3);
+    dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -3707,7 +3701,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_any(features_w, k_tile, key_3);
+        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -3719,9 +3713,9 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
-        dot2_any(j1 - j0, key_sin, query_sin, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot2_any(j1 - j0, key_3, query_3, score_2);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
@@ -3806,7 +3800,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3817,7 +3811,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3916,7 +3910,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot5_any(features_w, k_tile, key_3);
+        dot4_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -3967,7 +3961,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                 state_2[(chunk - chunk0) * 33824 + f] += total;
             }
             /* state_3[f][e] = sum over j of key_5 * v */
-            dot6_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
+            dot5_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
@@ -4113,7 +4107,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot5_any(features_w, q_tile, query_3);
+            dot4_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -4177,7 +4171,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot7_any(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
+                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4217,7 +4211,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_any(features_w, k_tile_2, key_8);
+                dot4_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_8);
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -4229,9 +4223,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot8_any(j1 - j0, key_sin_2, query_sin, score);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot8_any(j1 - j0, key_8, query_3, score_2);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any t_30 = load_any(query_2 + i) * 0.7213475f;
@@ -4320,7 +4314,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                        sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4333,7 +4328,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                        sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
                query_5)))) == 0.0f, 0. ... */
@@ -4416,7 +4412,7 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
         store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
     }
     /* query_3[c][r] = sum over d of features_w * query */
-    dot5_any(features_w, query + r0, query_3 + r0);
+    dot4_any(round_up(r1 - r0, 8), features_w, query + r0, query_3 + r0);
     /* query_sin = sin(query_3); query_cos = cos(query_3) */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -4529,7 +4525,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot0_any(features_w, k_tile, key_3);
+        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -4541,9 +4537,9 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot11_any(rows, query_sin, key_sin, score);
+        dot10_any(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot11_any(rows, query_cos, key_3, score_2);
+        dot10_any(round_up(j1 - j0, 8), rows, query_cos, key_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_9 = load_any(key_2 + j) * 0.7213475f;
@@ -4625,7 +4621,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
         /* state_3[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
@@ -4636,7 +4632,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 

@@ -502,43 +502,43 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
 {
@@ -574,21 +574,21 @@ TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot17_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot17_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot18_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot18_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot19_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot19_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot20_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot20_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot21_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -759,7 +759,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(sketch_g1_w0, query_9, query_10);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -770,7 +770,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v4(sketch_g1_w1, query_10, query_12);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_13 + i, splat_v4(0.0f));
@@ -816,7 +816,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v4(sketch_g1_w2, query_12, query_17);
+    dot2_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -827,7 +827,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v4(sketch_g1_w3, query_17, query_19);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_16 = load_v4(query_7 + i);
@@ -837,7 +837,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v4(sketch_g2_w0, q_tile, query_21);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -848,7 +848,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v4(sketch_g2_w1, query_21, query_23);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_24 + i, splat_v4(0.0f));
@@ -894,7 +894,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v4(sketch_g2_w2, query_23, query_28);
+    dot2_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -905,7 +905,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v4(sketch_g2_w3, query_28, query_30);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -1013,7 +1013,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_v4(sketch_g1_w0, key_9, key_10);
+        dot3_v4(round_up(j1 - j0, 48), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1024,7 +1024,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_v4(sketch_g1_w1, key_10, key_12);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1070,7 +1070,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_v4(sketch_g1_w2, key_12, key_17);
+        dot5_v4(round_up(j1 - j0, 48), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1081,7 +1081,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_v4(sketch_g1_w3, key_17, key_19);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
@@ -1091,7 +1091,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot3_v4(sketch_g2_w0, k_tile, key_21);
+        dot3_v4(round_up(j1 - j0, 48), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1102,7 +1102,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_v4(sketch_g2_w1, key_21, key_23);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1148,7 +1148,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_v4(sketch_g2_w2, key_23, key_28);
+        dot5_v4(round_up(j1 - j0, 48), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1159,7 +1159,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_v4(sketch_g2_w3, key_28, key_30);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1168,7 +1168,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v4(j1 - j0, key_19, query_19, score);
+        dot6_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1207,7 +1207,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot7_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1218,7 +1218,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot8_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2785,7 +2785,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot17_v4(sketch_g1_w0, key_9, key_10);
+        dot17_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2796,7 +2796,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot18_v4(sketch_g1_w1, key_10, key_12);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -2842,7 +2842,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot19_v4(sketch_g1_w2, key_12, key_17);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2853,7 +2853,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot18_v4(sketch_g1_w3, key_17, key_19);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_34 = load_v4(key_7 + j);
@@ -2863,7 +2863,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot17_v4(sketch_g2_w0, k_tile, key_21);
+        dot17_v4(round_up(j1 - j0, 64), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2874,7 +2874,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot18_v4(sketch_g2_w1, key_21, key_23);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -2920,7 +2920,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot19_v4(sketch_g2_w2, key_23, key_28);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2931,7 +2931,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot18_v4(sketch_g2_w3, key_28, key_30);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2940,7 +2940,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot20_v4(rows, query_31, key_19, score);
+        dot20_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -3366,99 +3366,87 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot10_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot17_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot18_v3(const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot19_v3(const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot20_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot21_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot22_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot19_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3623,7 +3611,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(sketch_g1_w0, query_9, query_10);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3634,7 +3622,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v3(sketch_g1_w1, query_10, query_12);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_13 + i, splat_v3(0.0f));
@@ -3680,7 +3668,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v3(sketch_g1_w2, query_12, query_17);
+    dot2_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3691,7 +3679,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v3(sketch_g1_w3, query_17, query_19);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_16 = load_v3(query_7 + i);
@@ -3701,7 +3689,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v3(sketch_g2_w0, q_tile, query_21);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3712,7 +3700,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v3(sketch_g2_w1, query_21, query_23);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_24 + i, splat_v3(0.0f));
@@ -3758,7 +3746,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v3(sketch_g2_w2, query_23, query_28);
+    dot2_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3769,7 +3757,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v3(sketch_g2_w3, query_28, query_30);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3877,7 +3865,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_v3(sketch_g1_w0, key_9, key_10);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3888,7 +3876,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_v3(sketch_g1_w1, key_10, key_12);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -3934,7 +3922,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_v3(sketch_g1_w2, key_12, key_17);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3945,7 +3933,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_v3(sketch_g1_w3, key_17, key_19);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
@@ -3955,7 +3943,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot3_v3(sketch_g2_w0, k_tile, key_21);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3966,7 +3954,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_v3(sketch_g2_w1, key_21, key_23);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -4012,7 +4000,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_v3(sketch_g2_w2, key_23, key_28);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4023,7 +4011,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_v3(sketch_g2_w3, key_28, key_30);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4032,7 +4020,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v3(j1 - j0, key_19, query_19, score);
+        dot6_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4071,7 +4059,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot7_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4082,7 +4070,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot8_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4264,7 +4252,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot9_v3(sketch_g1_w0, key_9, key_10);
+        dot9_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4275,7 +4263,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot10_v3(sketch_g1_w1, key_10, key_12);
+        dot10_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -4321,7 +4309,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot11_v3(sketch_g1_w2, key_12, key_17);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4332,7 +4320,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot10_v3(sketch_g1_w3, key_17, key_19);
+        dot10_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -4342,7 +4330,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot9_v3(sketch_g2_w0, k_tile, key_21);
+        dot9_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4353,7 +4341,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot10_v3(sketch_g2_w1, key_21, key_23);
+        dot10_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -4399,7 +4387,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot11_v3(sketch_g2_w2, key_23, key_28);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4410,7 +4398,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot10_v3(sketch_g2_w3, key_28, key_30);
+        dot10_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4654,7 +4642,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot9_v3(sketch_g1_w0, query_9, query_10);
+            dot9_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4665,7 +4653,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot10_v3(sketch_g1_w1, query_10, query_12);
+            dot10_v3(round_up(i1 - i0, 16), sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -4711,7 +4699,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot11_v3(sketch_g1_w2, query_12, query_17);
+            dot11_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4722,7 +4710,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot10_v3(sketch_g1_w3, query_17, query_19);
+            dot10_v3(round_up(i1 - i0, 16), sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_41 = load_v3(query_7 + i);
@@ -4732,7 +4720,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot9_v3(sketch_g2_w0, q_tile, query_21);
+            dot9_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4743,7 +4731,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot10_v3(sketch_g2_w1, query_21, query_23);
+            dot10_v3(round_up(i1 - i0, 16), sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -4789,7 +4777,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot11_v3(sketch_g2_w2, query_23, query_28);
+            dot11_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4800,7 +4788,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot10_v3(sketch_g2_w3, query_28, query_30);
+            dot10_v3(round_up(i1 - i0, 16), sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -4849,7 +4837,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot13_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -4946,7 +4935,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot9_v3(sketch_g1_w0, key_41, key_42);
+                dot9_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4957,7 +4946,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot10_v3(sketch_g1_w1, key_42, key_44);
+                dot10_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_45 + j, splat_v3(0.0f));
@@ -5003,7 +4992,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot11_v3(sketch_g1_w2, key_44, key_49);
+                dot11_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5014,7 +5003,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot10_v3(sketch_g1_w3, key_49, key_51);
+                dot10_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_39_65 = load_v3(key_39 + j);
@@ -5024,7 +5013,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot9_v3(sketch_g2_w0, k_tile_2, key_53);
+                dot9_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5035,7 +5024,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot10_v3(sketch_g2_w1, key_53, key_55);
+                dot10_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_56 + j, splat_v3(0.0f));
@@ -5081,7 +5070,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot11_v3(sketch_g2_w2, key_55, key_60);
+                dot11_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5092,7 +5081,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot10_v3(sketch_g2_w3, key_60, key_62);
+                dot10_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -5101,7 +5090,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot14_v3(j1 - j0, key_51, query_19, score);
+                dot14_v3(round_up(i1 - i0, 16), j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5142,7 +5131,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot15_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -5155,7 +5144,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot16_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot16_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -5330,7 +5319,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot9_v3(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot9_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5341,7 +5330,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot10_v3(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot10_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_13 + r_q, splat_v3(0.0f));
@@ -5379,7 +5368,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot11_v3(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5390,7 +5379,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot10_v3(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot10_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_8_12 = load_v3(query_8 + r_q);
@@ -5400,7 +5389,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot9_v3(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot9_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5411,7 +5400,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot10_v3(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot10_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_24 + r_q, splat_v3(0.0f));
@@ -5449,7 +5438,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot11_v3(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5460,7 +5449,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot10_v3(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot10_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -5649,7 +5638,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot17_v3(sketch_g1_w0, key_9, key_10);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5660,7 +5649,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot18_v3(sketch_g1_w1, key_10, key_12);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -5706,7 +5695,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot19_v3(sketch_g1_w2, key_12, key_17);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5717,7 +5706,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot18_v3(sketch_g1_w3, key_17, key_19);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_34 = load_v3(key_7 + j);
@@ -5727,7 +5716,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot17_v3(sketch_g2_w0, k_tile, key_21);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5738,7 +5727,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot18_v3(sketch_g2_w1, key_21, key_23);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -5784,7 +5773,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot19_v3(sketch_g2_w2, key_23, key_28);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5795,7 +5784,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot18_v3(sketch_g2_w3, key_28, key_30);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -5804,7 +5793,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot20_v3(rows, query_31, key_19, score);
+        dot17_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -5838,7 +5827,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot21_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -5849,7 +5838,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot19_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6222,83 +6211,75 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot4_any(const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot10_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot11_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot15_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot16_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot13_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot17_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot19_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -6463,7 +6444,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(sketch_g1_w0, query_9, query_10);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6474,7 +6455,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_any(sketch_g1_w1, query_10, query_12);
+    dot1_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_13 + i, splat_any(0.0f));
@@ -6520,7 +6501,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_any(sketch_g1_w2, query_12, query_17);
+    dot2_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6531,7 +6512,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_any(sketch_g1_w3, query_17, query_19);
+    dot1_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_16 = load_any(query_7 + i);
@@ -6541,7 +6522,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_any(sketch_g2_w0, q_tile, query_21);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6552,7 +6533,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_any(sketch_g2_w1, query_21, query_23);
+    dot1_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_24 + i, splat_any(0.0f));
@@ -6598,7 +6579,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_any(sketch_g2_w2, query_23, query_28);
+    dot2_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6609,7 +6590,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_any(sketch_g2_w3, query_28, query_30);
+    dot1_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -6717,7 +6698,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6728,7 +6709,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_any(sketch_g1_w1, key_10, key_12);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -6774,7 +6755,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_any(sketch_g1_w2, key_12, key_17);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6785,7 +6766,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_any(sketch_g1_w3, key_17, key_19);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
@@ -6795,7 +6776,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot3_any(sketch_g2_w0, k_tile, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6806,7 +6787,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_any(sketch_g2_w1, key_21, key_23);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -6852,7 +6833,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_any(sketch_g2_w2, key_23, key_28);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6863,7 +6844,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_any(sketch_g2_w3, key_28, key_30);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -6872,7 +6853,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_any(j1 - j0, key_19, query_19, score);
+        dot3_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -6911,7 +6892,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -6922,7 +6903,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7103,7 +7084,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot9_any(sketch_g1_w0, key_9, key_10);
+        dot6_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7114,7 +7095,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot10_any(sketch_g1_w1, key_10, key_12);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -7160,7 +7141,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot11_any(sketch_g1_w2, key_12, key_17);
+        dot8_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7171,7 +7152,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot10_any(sketch_g1_w3, key_17, key_19);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -7181,7 +7162,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot9_any(sketch_g2_w0, k_tile, key_21);
+        dot6_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7192,7 +7173,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot10_any(sketch_g2_w1, key_21, key_23);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -7238,7 +7219,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot11_any(sketch_g2_w2, key_23, key_28);
+        dot8_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7249,7 +7230,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot10_any(sketch_g2_w3, key_28, key_30);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -7280,7 +7261,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_32 * v */
-            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -7493,7 +7474,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot9_any(sketch_g1_w0, query_9, query_10);
+            dot6_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7504,7 +7485,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot10_any(sketch_g1_w1, query_10, query_12);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -7550,7 +7531,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot11_any(sketch_g1_w2, query_12, query_17);
+            dot8_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7561,7 +7542,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot10_any(sketch_g1_w3, query_17, query_19);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_41 = load_any(query_7 + i);
@@ -7571,7 +7552,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot9_any(sketch_g2_w0, q_tile, query_21);
+            dot6_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7582,7 +7563,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot10_any(sketch_g2_w1, query_21, query_23);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -7628,7 +7609,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot11_any(sketch_g2_w2, query_23, query_28);
+            dot8_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7639,7 +7620,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot10_any(sketch_g2_w3, query_28, query_30);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -7688,7 +7669,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot10_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -7785,7 +7767,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot9_any(sketch_g1_w0, key_41, key_42);
+                dot6_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7796,7 +7778,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot10_any(sketch_g1_w1, key_42, key_44);
+                dot7_any(round_up(j1 - j0, 8), sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_45 + j, splat_any(0.0f));
@@ -7842,7 +7824,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot11_any(sketch_g1_w2, key_44, key_49);
+                dot8_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7853,7 +7835,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot10_any(sketch_g1_w3, key_49, key_51);
+                dot7_any(round_up(j1 - j0, 8), sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_65 = load_any(key_39 + j);
@@ -7863,7 +7845,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot9_any(sketch_g2_w0, k_tile_2, key_53);
+                dot6_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7874,7 +7856,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot10_any(sketch_g2_w1, key_53, key_55);
+                dot7_any(round_up(j1 - j0, 8), sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_56 + j, splat_any(0.0f));
@@ -7920,7 +7902,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot11_any(sketch_g2_w2, key_55, key_60);
+                dot8_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7931,7 +7913,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot10_any(sketch_g2_w3, key_60, key_62);
+                dot7_any(round_up(j1 - j0, 8), sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -7940,7 +7922,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot14_any(j1 - j0, key_51, query_19, score);
+                dot11_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -7981,7 +7963,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -7994,7 +7976,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot16_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot13_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -8169,7 +8151,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot9_any(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8180,7 +8162,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot10_any(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -8218,7 +8200,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot11_any(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8229,7 +8211,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot10_any(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -8239,7 +8221,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot9_any(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8250,7 +8232,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot10_any(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -8288,7 +8270,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot11_any(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8299,7 +8281,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot10_any(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -8488,7 +8470,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8499,7 +8481,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot1_any(sketch_g1_w1, key_10, key_12);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -8545,7 +8527,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(sketch_g1_w2, key_12, key_17);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8556,7 +8538,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot1_any(sketch_g1_w3, key_17, key_19);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_34 = load_any(key_7 + j);
@@ -8566,7 +8548,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot0_any(sketch_g2_w0, k_tile, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8577,7 +8559,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot1_any(sketch_g2_w1, key_21, key_23);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -8623,7 +8605,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(sketch_g2_w2, key_23, key_28);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8634,7 +8616,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot1_any(sketch_g2_w3, key_28, key_30);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -8643,7 +8625,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot17_any(rows, query_31, key_19, score);
+        dot14_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -8677,7 +8659,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -8688,7 +8670,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot19_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

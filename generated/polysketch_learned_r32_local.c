@@ -504,47 +504,47 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
 {
@@ -580,25 +580,25 @@ TARGET_v4 APART void dot17_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot18_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot18_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot19_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot19_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot20_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot20_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot21_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot21_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot22_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot22_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot23_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -771,7 +771,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(sketch_g1_w0, query_9, query_10);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -782,7 +782,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v4(sketch_g1_w1, query_10, query_12);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_13 + i, splat_v4(0.0f));
@@ -828,7 +828,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v4(sketch_g1_w2, query_12, query_17);
+    dot2_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -839,7 +839,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v4(sketch_g1_w3, query_17, query_19);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_15 = load_v4(query_7 + i);
@@ -849,7 +849,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v4(sketch_g2_w0, query_6, query_21);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -860,7 +860,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v4(sketch_g2_w1, query_21, query_23);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_24 + i, splat_v4(0.0f));
@@ -906,7 +906,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v4(sketch_g2_w2, query_23, query_28);
+    dot2_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -917,7 +917,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v4(sketch_g2_w3, query_28, query_30);
+    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -1024,7 +1024,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_v4(sketch_g1_w0, key_9, key_10);
+        dot3_v4(round_up(j1 - j0, 48), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1035,7 +1035,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_v4(sketch_g1_w1, key_10, key_12);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1081,7 +1081,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_v4(sketch_g1_w2, key_12, key_17);
+        dot5_v4(round_up(j1 - j0, 48), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1092,7 +1092,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_v4(sketch_g1_w3, key_17, key_19);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_37 = load_v4(key_7 + j);
@@ -1102,7 +1102,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot3_v4(sketch_g2_w0, key_6, key_21);
+        dot3_v4(round_up(j1 - j0, 48), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1113,7 +1113,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_v4(sketch_g2_w1, key_21, key_23);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1159,7 +1159,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_v4(sketch_g2_w2, key_23, key_28);
+        dot5_v4(round_up(j1 - j0, 48), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1170,7 +1170,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_v4(sketch_g2_w3, key_28, key_30);
+        dot4_v4(round_up(j1 - j0, 48), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1179,9 +1179,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v4(j1 - j0, key_19, query_19, score);
+        dot6_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot7_v4(j1 - j0, k_tile, q_tile, score_2);
+        dot7_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
@@ -1226,7 +1226,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot8_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1237,7 +1237,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot9_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2608,7 +2608,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot18_v4(sketch_g1_w0, key_9, key_10);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2619,7 +2619,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot19_v4(sketch_g1_w1, key_10, key_12);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -2665,7 +2665,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot20_v4(sketch_g1_w2, key_12, key_17);
+        dot20_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2676,7 +2676,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot19_v4(sketch_g1_w3, key_17, key_19);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_33 = load_v4(key_7 + j);
@@ -2686,7 +2686,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot18_v4(sketch_g2_w0, key_6, key_21);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2697,7 +2697,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot19_v4(sketch_g2_w1, key_21, key_23);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -2743,7 +2743,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot20_v4(sketch_g2_w2, key_23, key_28);
+        dot20_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2754,7 +2754,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot19_v4(sketch_g2_w3, key_28, key_30);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2763,9 +2763,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot21_v4(rows, query_31, key_19, score);
+        dot21_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot22_v4(rows, query_4, k_tile, score_2);
+        dot22_v4(round_up(j1 - j0, 64), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3197,107 +3197,95 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot10_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot17_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot18_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot18_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot19_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot19_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot20_v3(const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot21_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot22_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot23_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot20_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot24_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot21_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3464,7 +3452,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(sketch_g1_w0, query_9, query_10);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3475,7 +3463,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v3(sketch_g1_w1, query_10, query_12);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_13 + i, splat_v3(0.0f));
@@ -3521,7 +3509,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v3(sketch_g1_w2, query_12, query_17);
+    dot2_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3532,7 +3520,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v3(sketch_g1_w3, query_17, query_19);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_15 = load_v3(query_7 + i);
@@ -3542,7 +3530,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v3(sketch_g2_w0, query_6, query_21);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3553,7 +3541,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v3(sketch_g2_w1, query_21, query_23);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_24 + i, splat_v3(0.0f));
@@ -3599,7 +3587,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v3(sketch_g2_w2, query_23, query_28);
+    dot2_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3610,7 +3598,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v3(sketch_g2_w3, query_28, query_30);
+    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3717,7 +3705,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_v3(sketch_g1_w0, key_9, key_10);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3728,7 +3716,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_v3(sketch_g1_w1, key_10, key_12);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -3774,7 +3762,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_v3(sketch_g1_w2, key_12, key_17);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3785,7 +3773,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_v3(sketch_g1_w3, key_17, key_19);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_37 = load_v3(key_7 + j);
@@ -3795,7 +3783,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot3_v3(sketch_g2_w0, key_6, key_21);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3806,7 +3794,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_v3(sketch_g2_w1, key_21, key_23);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -3852,7 +3840,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_v3(sketch_g2_w2, key_23, key_28);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3863,7 +3851,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_v3(sketch_g2_w3, key_28, key_30);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3872,9 +3860,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v3(j1 - j0, key_19, query_19, score);
+        dot6_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot7_v3(j1 - j0, k_tile, q_tile, score_2);
+        dot7_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
@@ -3919,7 +3907,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot8_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3930,7 +3918,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4120,7 +4108,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot10_v3(sketch_g1_w0, key_9, key_10);
+        dot10_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4131,7 +4119,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot11_v3(sketch_g1_w1, key_10, key_12);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -4177,7 +4165,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot12_v3(sketch_g1_w2, key_12, key_17);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4188,7 +4176,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot11_v3(sketch_g1_w3, key_17, key_19);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -4198,7 +4186,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot10_v3(sketch_g2_w0, k_tile, key_21);
+        dot10_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4209,7 +4197,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot11_v3(sketch_g2_w1, key_21, key_23);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -4255,7 +4243,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot12_v3(sketch_g2_w2, key_23, key_28);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4266,7 +4254,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot11_v3(sketch_g2_w3, key_28, key_30);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4495,7 +4483,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot10_v3(sketch_g1_w0, query_9, query_10);
+            dot10_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4506,7 +4494,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot11_v3(sketch_g1_w1, query_10, query_12);
+            dot11_v3(round_up(i1 - i0, 16), sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -4552,7 +4540,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot12_v3(sketch_g1_w2, query_12, query_17);
+            dot12_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4563,7 +4551,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot11_v3(sketch_g1_w3, query_17, query_19);
+            dot11_v3(round_up(i1 - i0, 16), sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_40 = load_v3(query_7 + i);
@@ -4573,7 +4561,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot10_v3(sketch_g2_w0, query_6, query_21);
+            dot10_v3(round_up(i1 - i0, 16), sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4584,7 +4572,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot11_v3(sketch_g2_w1, query_21, query_23);
+            dot11_v3(round_up(i1 - i0, 16), sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -4630,7 +4618,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot12_v3(sketch_g2_w2, query_23, query_28);
+            dot12_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4641,7 +4629,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot11_v3(sketch_g2_w3, query_28, query_30);
+            dot11_v3(round_up(i1 - i0, 16), sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -4690,7 +4678,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot14_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot14_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -4750,7 +4739,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot15_v3(j1 - j0, k_tile_2, q_tile, score);
+                dot15_v3(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4792,7 +4781,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot16_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot16_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4805,7 +4794,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot17_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot17_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -4980,7 +4969,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot10_v3(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot10_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -4991,7 +4980,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot11_v3(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_13 + r_q, splat_v3(0.0f));
@@ -5029,7 +5018,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot12_v3(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5040,7 +5029,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot11_v3(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_8_12 = load_v3(query_8 + r_q);
@@ -5050,7 +5039,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot10_v3(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot10_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5061,7 +5050,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot11_v3(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_24 + r_q, splat_v3(0.0f));
@@ -5099,7 +5088,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot12_v3(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5110,7 +5099,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot11_v3(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -5301,7 +5290,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot18_v3(sketch_g1_w0, key_9, key_10);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5312,7 +5301,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot19_v3(sketch_g1_w1, key_10, key_12);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -5358,7 +5347,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot20_v3(sketch_g1_w2, key_12, key_17);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5369,7 +5358,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot19_v3(sketch_g1_w3, key_17, key_19);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_33 = load_v3(key_7 + j);
@@ -5379,7 +5368,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot18_v3(sketch_g2_w0, key_6, key_21);
+        dot3_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5390,7 +5379,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot19_v3(sketch_g2_w1, key_21, key_23);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -5436,7 +5425,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot20_v3(sketch_g2_w2, key_23, key_28);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5447,7 +5436,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot19_v3(sketch_g2_w3, key_28, key_30);
+        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -5456,9 +5445,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot21_v3(rows, query_31, key_19, score);
+        dot18_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot22_v3(rows, query_4, k_tile, score_2);
+        dot19_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5498,7 +5487,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot23_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot20_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -5509,7 +5498,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot24_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot21_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -5882,91 +5871,83 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot4_any(const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot10_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot11_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot12_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot15_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot16_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot13_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot17_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot14_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot18_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot19_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot20_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot21_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -6133,7 +6114,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(sketch_g1_w0, query_9, query_10);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6144,7 +6125,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_any(sketch_g1_w1, query_10, query_12);
+    dot1_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_13 + i, splat_any(0.0f));
@@ -6190,7 +6171,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_any(sketch_g1_w2, query_12, query_17);
+    dot2_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6201,7 +6182,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_any(sketch_g1_w3, query_17, query_19);
+    dot1_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_15 = load_any(query_7 + i);
@@ -6211,7 +6192,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_any(sketch_g2_w0, query_6, query_21);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6222,7 +6203,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_any(sketch_g2_w1, query_21, query_23);
+    dot1_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_24 + i, splat_any(0.0f));
@@ -6268,7 +6249,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_any(sketch_g2_w2, query_23, query_28);
+    dot2_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6279,7 +6260,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_any(sketch_g2_w3, query_28, query_30);
+    dot1_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -6386,7 +6367,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6397,7 +6378,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_any(sketch_g1_w1, key_10, key_12);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -6443,7 +6424,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_any(sketch_g1_w2, key_12, key_17);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6454,7 +6435,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_any(sketch_g1_w3, key_17, key_19);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_37 = load_any(key_7 + j);
@@ -6464,7 +6445,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot3_any(sketch_g2_w0, key_6, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6475,7 +6456,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_any(sketch_g2_w1, key_21, key_23);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -6521,7 +6502,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_any(sketch_g2_w2, key_23, key_28);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6532,7 +6513,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_any(sketch_g2_w3, key_28, key_30);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -6541,9 +6522,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_any(j1 - j0, key_19, query_19, score);
+        dot3_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot7_any(j1 - j0, k_tile, q_tile, score_2);
+        dot4_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
@@ -6588,7 +6569,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -6599,7 +6580,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6789,7 +6770,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot10_any(sketch_g1_w0, key_9, key_10);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6800,7 +6781,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot11_any(sketch_g1_w1, key_10, key_12);
+        dot8_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -6846,7 +6827,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot12_any(sketch_g1_w2, key_12, key_17);
+        dot9_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6857,7 +6838,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot11_any(sketch_g1_w3, key_17, key_19);
+        dot8_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -6867,7 +6848,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot10_any(sketch_g2_w0, k_tile, key_21);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6878,7 +6859,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot11_any(sketch_g2_w1, key_21, key_23);
+        dot8_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -6924,7 +6905,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot12_any(sketch_g2_w2, key_23, key_28);
+        dot9_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6935,7 +6916,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot11_any(sketch_g2_w3, key_28, key_30);
+        dot8_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -6966,7 +6947,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot13_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot10_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -7165,7 +7146,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot10_any(sketch_g1_w0, query_9, query_10);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7176,7 +7157,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot11_any(sketch_g1_w1, query_10, query_12);
+            dot8_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -7222,7 +7203,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot12_any(sketch_g1_w2, query_12, query_17);
+            dot9_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7233,7 +7214,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot11_any(sketch_g1_w3, query_17, query_19);
+            dot8_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_40 = load_any(query_7 + i);
@@ -7243,7 +7224,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot10_any(sketch_g2_w0, query_6, query_21);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7254,7 +7235,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot11_any(sketch_g2_w1, query_21, query_23);
+            dot8_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -7300,7 +7281,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot12_any(sketch_g2_w2, query_23, query_28);
+            dot9_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7311,7 +7292,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot11_any(sketch_g2_w3, query_28, query_30);
+            dot8_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -7360,7 +7341,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot14_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot11_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -7420,7 +7402,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot15_any(j1 - j0, k_tile_2, q_tile, score);
+                dot12_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -7462,7 +7444,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot16_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot13_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -7475,7 +7457,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot17_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot14_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -7650,7 +7632,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot10_any(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7661,7 +7643,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot11_any(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -7699,7 +7681,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot12_any(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot9_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7710,7 +7692,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot11_any(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -7720,7 +7702,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot10_any(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7731,7 +7713,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot11_any(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -7769,7 +7751,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot12_any(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot9_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7780,7 +7762,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot11_any(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -7971,7 +7953,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7982,7 +7964,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot1_any(sketch_g1_w1, key_10, key_12);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -8028,7 +8010,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(sketch_g1_w2, key_12, key_17);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8039,7 +8021,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot1_any(sketch_g1_w3, key_17, key_19);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_33 = load_any(key_7 + j);
@@ -8049,7 +8031,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot0_any(sketch_g2_w0, key_6, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8060,7 +8042,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot1_any(sketch_g2_w1, key_21, key_23);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -8106,7 +8088,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(sketch_g2_w2, key_23, key_28);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8117,7 +8099,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot1_any(sketch_g2_w3, key_28, key_30);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -8126,9 +8108,9 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot18_any(rows, query_31, key_19, score);
+        dot15_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot19_any(rows, query_4, k_tile, score_2);
+        dot16_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8168,7 +8150,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot20_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -8179,7 +8161,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
                     v_row, j1 - j0, seen);
             }
         } else
-            dot21_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

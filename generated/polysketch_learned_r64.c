@@ -502,35 +502,35 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
 {
@@ -562,17 +562,17 @@ TARGET_v4 APART void dot13_v4(const float *a, const float *b, float *c)
 {
     dot_v4(4, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot14_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot14_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -751,7 +751,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(sketch_g1_w0, query_9, query_10);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
     /* query_12 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -772,7 +772,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v4(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+        dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
     }
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -819,7 +819,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v4(sketch_g1_w2, query_12, query_17);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
     /* query_19 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -841,7 +841,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 }
             }
             /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v4(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
         }
     }
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -853,7 +853,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v4(sketch_g2_w0, q_tile, query_21);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, q_tile, query_21);
     /* query_23 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -875,7 +875,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 }
             }
             /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v4(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
         }
     }
     /* query_24 = 0.0f */
@@ -923,7 +923,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v4(sketch_g2_w2, query_23, query_28);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
     /* query_30 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -945,7 +945,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 }
             }
             /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v4(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
     }
     /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -1055,7 +1055,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v4(sketch_g1_w0, key_9, key_10);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1076,7 +1076,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1123,7 +1123,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v4(sketch_g1_w2, key_12, key_17);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1145,7 +1145,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -1157,7 +1157,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_v4(sketch_g2_w0, k_tile, key_21);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1179,7 +1179,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -1227,7 +1227,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v4(sketch_g2_w2, key_23, key_28);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1249,7 +1249,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -1260,7 +1260,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v4(j1 - j0, key_19, query_19, score);
+        dot4_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1299,7 +1299,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1310,7 +1310,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot6_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -3051,7 +3051,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_v4(sketch_g1_w0, key_9, key_10);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -3072,7 +3072,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3119,7 +3119,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_v4(sketch_g1_w2, key_12, key_17);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -3141,7 +3141,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -3153,7 +3153,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_v4(sketch_g2_w0, k_tile, key_21);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -3175,7 +3175,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -3223,7 +3223,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_v4(sketch_g2_w2, key_23, key_28);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -3245,7 +3245,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -3256,7 +3256,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_v4(rows, query_31, key_19, score);
+        dot16_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -3682,83 +3682,75 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot7_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot13_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
-}
-TARGET_v3 APART void dot16_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3931,7 +3923,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(sketch_g1_w0, query_9, query_10);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
     /* query_12 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3952,7 +3944,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+        dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
     }
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3999,7 +3991,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v3(sketch_g1_w2, query_12, query_17);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
     /* query_19 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -4021,7 +4013,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 }
             }
             /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
         }
     }
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -4033,7 +4025,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v3(sketch_g2_w0, q_tile, query_21);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
     /* query_23 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -4055,7 +4047,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 }
             }
             /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
         }
     }
     /* query_24 = 0.0f */
@@ -4103,7 +4095,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v3(sketch_g2_w2, query_23, query_28);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
     /* query_30 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -4125,7 +4117,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 }
             }
             /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
     }
     /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -4235,7 +4227,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v3(sketch_g1_w0, key_9, key_10);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4256,7 +4248,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4303,7 +4295,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v3(sketch_g1_w2, key_12, key_17);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4325,7 +4317,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -4337,7 +4329,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_v3(sketch_g2_w0, k_tile, key_21);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4359,7 +4351,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -4407,7 +4399,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v3(sketch_g2_w2, key_23, key_28);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4429,7 +4421,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -4440,7 +4432,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v3(j1 - j0, key_19, query_19, score);
+        dot4_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4479,7 +4471,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4490,7 +4482,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot6_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4684,7 +4676,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_v3(sketch_g1_w0, key_9, key_10);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4705,7 +4697,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4752,7 +4744,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_v3(sketch_g1_w2, key_12, key_17);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4774,7 +4766,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -4786,7 +4778,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_v3(sketch_g2_w0, k_tile, key_21);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4808,7 +4800,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -4856,7 +4848,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_v3(sketch_g2_w2, key_23, key_28);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4878,7 +4870,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -5132,7 +5124,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_v3(sketch_g1_w0, query_9, query_10);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
             /* query_12 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -5153,7 +5145,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
             }
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -5200,7 +5192,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_v3(sketch_g1_w2, query_12, query_17);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
             /* query_19 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -5222,7 +5214,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         }
                     }
                     /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
                 }
             }
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -5234,7 +5226,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot7_v3(sketch_g2_w0, q_tile, query_21);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
             /* query_23 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -5256,7 +5248,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         }
                     }
                     /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
                 }
             }
             /* query_24 = 0.0f */
@@ -5304,7 +5296,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_v3(sketch_g2_w2, query_23, query_28);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
             /* query_30 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -5326,7 +5318,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         }
                     }
                     /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
                 }
             }
             /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -5377,7 +5369,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
+                dot8_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -5474,7 +5467,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot7_v3(sketch_g1_w0, key_41, key_42);
+                dot7_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_41, key_42);
                 /* key_44 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -5495,7 +5488,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         }
                     }
                     /* key_44[r][j] += sum over h of sketch_g1_w1 * key_43 */
-                    dot8_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
+                    dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
                 }
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5542,7 +5535,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot7_v3(sketch_g1_w2, key_44, key_49);
+                dot7_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_44, key_49);
                 /* key_51 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -5564,7 +5557,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                             }
                         }
                         /* key_51[r][j] += sum over h of sketch_g1_w3 * key_50 */
-                        dot8_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
+                        dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
                     }
                 }
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -5576,7 +5569,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot7_v3(sketch_g2_w0, k_tile_2, key_53);
+                dot7_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile_2, key_53);
                 /* key_55 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -5598,7 +5591,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                             }
                         }
                         /* key_55[r][j] += sum over h of sketch_g2_w1 * key_54 */
-                        dot8_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
+                        dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
                     }
                 }
                 /* key_56 = 0.0f */
@@ -5646,7 +5639,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot7_v3(sketch_g2_w2, key_55, key_60);
+                dot7_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_55, key_60);
                 /* key_62 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -5668,7 +5661,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                             }
                         }
                         /* key_62[r][j] += sum over h of sketch_g2_w3 * key_61 */
-                        dot8_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
+                        dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
                     }
                 }
                 /* key_51 = tanh((key_51 * key_62) * 0.125f) * 8.0f */
@@ -5679,7 +5672,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot10_v3(j1 - j0, key_51, query_19, score);
+                dot10_v3(round_up(i1 - i0, 16), j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5720,7 +5713,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot11_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -5733,7 +5726,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -5908,7 +5901,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_v3(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5919,7 +5912,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_v3(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_13 + r_q, splat_v3(0.0f));
@@ -5957,7 +5950,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_v3(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5968,7 +5961,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_v3(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_8_12 = load_v3(query_8 + r_q);
@@ -5978,7 +5971,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_v3(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5989,7 +5982,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_v3(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_24 + r_q, splat_v3(0.0f));
@@ -6027,7 +6020,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_v3(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6038,7 +6031,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_v3(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6231,7 +6224,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_v3(sketch_g1_w0, key_9, key_10);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6252,7 +6245,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6299,7 +6292,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_v3(sketch_g1_w2, key_12, key_17);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6321,7 +6314,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -6333,7 +6326,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_v3(sketch_g2_w0, k_tile, key_21);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6355,7 +6348,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -6403,7 +6396,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_v3(sketch_g2_w2, key_23, key_28);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6425,7 +6418,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -6436,7 +6429,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_v3(rows, query_31, key_19, score);
+        dot14_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -6470,7 +6463,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -6481,7 +6474,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6854,71 +6847,67 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-APART void dot2_any(const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 144, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot8_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
-}
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot10_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot11_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot12_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot13_any(const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -7091,7 +7080,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(sketch_g1_w0, query_9, query_10);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
     /* query_12 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -7112,7 +7101,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_any(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+        dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
     }
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7159,7 +7148,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_any(sketch_g1_w2, query_12, query_17);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
     /* query_19 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -7181,7 +7170,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 }
             }
             /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_any(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
         }
     }
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7193,7 +7182,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_any(sketch_g2_w0, q_tile, query_21);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
     /* query_23 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -7215,7 +7204,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 }
             }
             /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_any(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
         }
     }
     /* query_24 = 0.0f */
@@ -7263,7 +7252,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_any(sketch_g2_w2, query_23, query_28);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
     /* query_30 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -7285,7 +7274,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 }
             }
             /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_any(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
     }
     /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -7395,7 +7384,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7416,7 +7405,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7463,7 +7452,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(sketch_g1_w2, key_12, key_17);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7485,7 +7474,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7497,7 +7486,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_any(sketch_g2_w0, k_tile, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7519,7 +7508,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -7567,7 +7556,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(sketch_g2_w2, key_23, key_28);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7589,7 +7578,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -7600,7 +7589,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_any(j1 - j0, key_19, query_19, score);
+        dot2_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -7639,7 +7628,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -7650,7 +7639,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7843,7 +7832,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_any(sketch_g1_w0, key_9, key_10);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7864,7 +7853,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7911,7 +7900,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_any(sketch_g1_w2, key_12, key_17);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7933,7 +7922,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7945,7 +7934,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_any(sketch_g2_w0, k_tile, key_21);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7967,7 +7956,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -8015,7 +8004,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_any(sketch_g2_w2, key_23, key_28);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8037,7 +8026,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -8070,7 +8059,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            dot7_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -8291,7 +8280,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_any(sketch_g1_w0, query_9, query_10);
+            dot5_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_12 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8312,7 +8301,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_any(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
             }
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -8359,7 +8348,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_any(sketch_g1_w2, query_12, query_17);
+            dot5_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_19 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8381,7 +8370,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_any(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
                 }
             }
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8393,7 +8382,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot7_any(sketch_g2_w0, q_tile, query_21);
+            dot5_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
             /* query_23 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8415,7 +8404,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_any(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
                 }
             }
             /* query_24 = 0.0f */
@@ -8463,7 +8452,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_any(sketch_g2_w2, query_23, query_28);
+            dot5_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_30 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8485,7 +8474,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_any(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
                 }
             }
             /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -8536,7 +8525,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
+                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -8633,7 +8623,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot7_any(sketch_g1_w0, key_41, key_42);
+                dot5_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
                 /* key_44 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8654,7 +8644,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* key_44[r][j] += sum over h of sketch_g1_w1 * key_43 */
-                    dot8_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
+                    dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
                 }
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8701,7 +8691,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot7_any(sketch_g1_w2, key_44, key_49);
+                dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
                 /* key_51 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8723,7 +8713,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             }
                         }
                         /* key_51[r][j] += sum over h of sketch_g1_w3 * key_50 */
-                        dot8_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
+                        dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
                     }
                 }
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8735,7 +8725,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot7_any(sketch_g2_w0, k_tile_2, key_53);
+                dot5_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
                 /* key_55 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8757,7 +8747,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             }
                         }
                         /* key_55[r][j] += sum over h of sketch_g2_w1 * key_54 */
-                        dot8_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
+                        dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
                     }
                 }
                 /* key_56 = 0.0f */
@@ -8805,7 +8795,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot7_any(sketch_g2_w2, key_55, key_60);
+                dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
                 /* key_62 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8827,7 +8817,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             }
                         }
                         /* key_62[r][j] += sum over h of sketch_g2_w3 * key_61 */
-                        dot8_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
+                        dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
                     }
                 }
                 /* key_51 = tanh((key_51 * key_62) * 0.125f) * 8.0f */
@@ -8838,7 +8828,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot10_any(j1 - j0, key_51, query_19, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -8879,7 +8869,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -8892,7 +8882,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -9067,7 +9057,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_any(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9078,7 +9068,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_any(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -9116,7 +9106,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_any(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9127,7 +9117,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_any(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -9137,7 +9127,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_any(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9148,7 +9138,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_any(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -9186,7 +9176,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_any(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9197,7 +9187,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_any(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -9390,7 +9380,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9411,7 +9401,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot1_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9458,7 +9448,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot0_any(sketch_g1_w2, key_12, key_17);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9480,7 +9470,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot1_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -9492,7 +9482,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot0_any(sketch_g2_w0, k_tile, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9514,7 +9504,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot1_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -9562,7 +9552,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot0_any(sketch_g2_w2, key_23, key_28);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9584,7 +9574,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot1_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -9595,7 +9585,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot14_any(rows, query_31, key_19, score);
+        dot12_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -9629,7 +9619,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -9640,7 +9630,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

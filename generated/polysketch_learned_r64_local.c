@@ -504,35 +504,35 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
 {
@@ -564,17 +564,17 @@ TARGET_v4 APART void dot13_v4(const float *a, const float *b, float *c)
 {
     dot_v4(4, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot14_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot14_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -755,7 +755,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(sketch_g1_w0, query_9, query_10);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
     /* query_12 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -776,7 +776,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v4(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+        dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
     }
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -823,7 +823,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v4(sketch_g1_w2, query_12, query_17);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
     /* query_19 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -845,7 +845,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 }
             }
             /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v4(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
         }
     }
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -857,7 +857,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v4(sketch_g2_w0, query_6, query_21);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, query_6, query_21);
     /* query_23 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -879,7 +879,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 }
             }
             /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v4(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
         }
     }
     /* query_24 = 0.0f */
@@ -927,7 +927,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v4(sketch_g2_w2, query_23, query_28);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
     /* query_30 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -949,7 +949,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 }
             }
             /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v4(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
     }
     /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -1058,7 +1058,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v4(sketch_g1_w0, key_9, key_10);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1079,7 +1079,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1126,7 +1126,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v4(sketch_g1_w2, key_12, key_17);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1148,7 +1148,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -1160,7 +1160,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot2_v4(sketch_g2_w0, key_6, key_21);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1182,7 +1182,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -1230,7 +1230,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v4(sketch_g2_w2, key_23, key_28);
+        dot2_v4(round_up(j1 - j0, 48), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1252,7 +1252,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -1263,9 +1263,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v4(j1 - j0, key_19, query_19, score);
+        dot4_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot4_v4(j1 - j0, k_tile, q_tile, score_2);
+        dot4_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
@@ -1310,7 +1310,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1321,7 +1321,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot6_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2804,7 +2804,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_v4(sketch_g1_w0, key_9, key_10);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2825,7 +2825,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2872,7 +2872,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_v4(sketch_g1_w2, key_12, key_17);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2894,7 +2894,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -2906,7 +2906,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot14_v4(sketch_g2_w0, key_6, key_21);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2928,7 +2928,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -2976,7 +2976,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_v4(sketch_g2_w2, key_23, key_28);
+        dot14_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2998,7 +2998,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -3009,9 +3009,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_v4(rows, query_31, key_19, score);
+        dot16_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot16_v4(rows, query_4, k_tile, score_2);
+        dot16_v4(round_up(j1 - j0, 64), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3443,83 +3443,75 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot7_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot13_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
-}
-TARGET_v3 APART void dot16_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3694,7 +3686,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(sketch_g1_w0, query_9, query_10);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
     /* query_12 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3715,7 +3707,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+        dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
     }
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3762,7 +3754,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v3(sketch_g1_w2, query_12, query_17);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
     /* query_19 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3784,7 +3776,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 }
             }
             /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
         }
     }
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -3796,7 +3788,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v3(sketch_g2_w0, query_6, query_21);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, query_6, query_21);
     /* query_23 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3818,7 +3810,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 }
             }
             /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
         }
     }
     /* query_24 = 0.0f */
@@ -3866,7 +3858,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v3(sketch_g2_w2, query_23, query_28);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
     /* query_30 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3888,7 +3880,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 }
             }
             /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
     }
     /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -3997,7 +3989,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v3(sketch_g1_w0, key_9, key_10);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4018,7 +4010,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4065,7 +4057,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v3(sketch_g1_w2, key_12, key_17);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4087,7 +4079,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -4099,7 +4091,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot2_v3(sketch_g2_w0, key_6, key_21);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4121,7 +4113,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -4169,7 +4161,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v3(sketch_g2_w2, key_23, key_28);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4191,7 +4183,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -4202,9 +4194,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v3(j1 - j0, key_19, query_19, score);
+        dot4_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot4_v3(j1 - j0, k_tile, q_tile, score_2);
+        dot4_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
@@ -4249,7 +4241,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4260,7 +4252,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot6_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4454,7 +4446,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_v3(sketch_g1_w0, key_9, key_10);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4475,7 +4467,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4522,7 +4514,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_v3(sketch_g1_w2, key_12, key_17);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4544,7 +4536,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -4556,7 +4548,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_v3(sketch_g2_w0, k_tile, key_21);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4578,7 +4570,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -4626,7 +4618,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_v3(sketch_g2_w2, key_23, key_28);
+        dot7_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4648,7 +4640,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -4883,7 +4875,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_v3(sketch_g1_w0, query_9, query_10);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
             /* query_12 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -4904,7 +4896,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                 }
                 /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
             }
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4951,7 +4943,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_v3(sketch_g1_w2, query_12, query_17);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
             /* query_19 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -4973,7 +4965,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         }
                     }
                     /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
                 }
             }
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -4985,7 +4977,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot7_v3(sketch_g2_w0, query_6, query_21);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g2_w0, query_6, query_21);
             /* query_23 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -5007,7 +4999,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         }
                     }
                     /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
                 }
             }
             /* query_24 = 0.0f */
@@ -5055,7 +5047,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_v3(sketch_g2_w2, query_23, query_28);
+            dot7_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
             /* query_30 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -5077,7 +5069,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         }
                     }
                     /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
                 }
             }
             /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -5128,7 +5120,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
+                dot8_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -5188,7 +5181,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot10_v3(j1 - j0, k_tile_2, q_tile, score);
+                dot10_v3(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5230,7 +5223,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot11_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -5243,7 +5236,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -5418,7 +5411,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_v3(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5429,7 +5422,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_v3(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_13 + r_q, splat_v3(0.0f));
@@ -5467,7 +5460,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_v3(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5478,7 +5471,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_v3(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_8_12 = load_v3(query_8 + r_q);
@@ -5488,7 +5481,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_v3(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5499,7 +5492,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_v3(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_24 + r_q, splat_v3(0.0f));
@@ -5537,7 +5530,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_v3(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5548,7 +5541,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_v3(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -5743,7 +5736,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_v3(sketch_g1_w0, key_9, key_10);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5764,7 +5757,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_v3(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5811,7 +5804,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_v3(sketch_g1_w2, key_12, key_17);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5833,7 +5826,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_v3(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -5845,7 +5838,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot14_v3(sketch_g2_w0, key_6, key_21);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5867,7 +5860,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_v3(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -5915,7 +5908,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_v3(sketch_g2_w2, key_23, key_28);
+        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5937,7 +5930,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_v3(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -5948,9 +5941,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_v3(rows, query_31, key_19, score);
+        dot14_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot16_v3(rows, query_4, k_tile, score_2);
+        dot14_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5990,7 +5983,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -6001,7 +5994,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6374,71 +6367,67 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
 }
-APART void dot2_any(const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 144, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot8_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
-}
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot10_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot11_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot12_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot13_any(const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -6613,7 +6602,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(sketch_g1_w0, query_9, query_10);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
     /* query_12 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6634,7 +6623,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_any(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+        dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
     }
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6681,7 +6670,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_any(sketch_g1_w2, query_12, query_17);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
     /* query_19 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6703,7 +6692,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 }
             }
             /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_any(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
         }
     }
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -6715,7 +6704,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_any(sketch_g2_w0, query_6, query_21);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
     /* query_23 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6737,7 +6726,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 }
             }
             /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_any(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
         }
     }
     /* query_24 = 0.0f */
@@ -6785,7 +6774,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_any(sketch_g2_w2, query_23, query_28);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
     /* query_30 = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6807,7 +6796,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 }
             }
             /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_any(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
     }
     /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -6916,7 +6905,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6937,7 +6926,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6984,7 +6973,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(sketch_g1_w2, key_12, key_17);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7006,7 +6995,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7018,7 +7007,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot2_any(sketch_g2_w0, key_6, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7040,7 +7029,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -7088,7 +7077,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(sketch_g2_w2, key_23, key_28);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7110,7 +7099,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -7121,9 +7110,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_any(j1 - j0, key_19, query_19, score);
+        dot2_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot4_any(j1 - j0, k_tile, q_tile, score_2);
+        dot2_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
@@ -7168,7 +7157,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -7179,7 +7168,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7373,7 +7362,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_any(sketch_g1_w0, key_9, key_10);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7394,7 +7383,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7441,7 +7430,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_any(sketch_g1_w2, key_12, key_17);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7463,7 +7452,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7475,7 +7464,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_any(sketch_g2_w0, k_tile, key_21);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7497,7 +7486,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -7545,7 +7534,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_any(sketch_g2_w2, key_23, key_28);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7567,7 +7556,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -7600,7 +7589,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            dot7_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -7803,7 +7792,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_any(sketch_g1_w0, query_9, query_10);
+            dot5_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_12 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7824,7 +7813,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_any(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
             }
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7871,7 +7860,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_any(sketch_g1_w2, query_12, query_17);
+            dot5_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_19 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7893,7 +7882,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                     /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_any(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
                 }
             }
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7905,7 +7894,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot7_any(sketch_g2_w0, query_6, query_21);
+            dot5_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
             /* query_23 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7927,7 +7916,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                     /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_any(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
                 }
             }
             /* query_24 = 0.0f */
@@ -7975,7 +7964,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_any(sketch_g2_w2, query_23, query_28);
+            dot5_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_30 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7997,7 +7986,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                     /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_any(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
                 }
             }
             /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -8048,7 +8037,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
+                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
+                    query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -8108,7 +8098,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot10_any(j1 - j0, k_tile_2, q_tile, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -8150,7 +8140,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -8163,7 +8153,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -8338,7 +8328,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_any(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8349,7 +8339,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_any(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -8387,7 +8377,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_any(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8398,7 +8388,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_any(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -8408,7 +8398,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_any(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8419,7 +8409,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_any(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -8457,7 +8447,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_any(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8468,7 +8458,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_any(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -8663,7 +8653,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(sketch_g1_w0, key_9, key_10);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8684,7 +8674,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot1_any(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8731,7 +8721,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot0_any(sketch_g1_w2, key_12, key_17);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8753,7 +8743,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot1_any(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8765,7 +8755,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot0_any(sketch_g2_w0, key_6, key_21);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8787,7 +8777,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot1_any(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -8835,7 +8825,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot0_any(sketch_g2_w2, key_23, key_28);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8857,7 +8847,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot1_any(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -8868,9 +8858,9 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot14_any(rows, query_31, key_19, score);
+        dot12_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot14_any(rows, query_4, k_tile, score_2);
+        dot12_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8910,7 +8900,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -8921,7 +8911,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     v_row, j1 - j0, seen);
             }
         } else
-            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

@@ -393,27 +393,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -441,13 +441,13 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -541,9 +541,9 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(sketch_g1, q_tile, query_5);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(sketch_g2, q_tile, query_6);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
@@ -616,9 +616,9 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v4(sketch_g1, k_tile, key_5);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v4(sketch_g2, k_tile, key_6);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
@@ -629,7 +629,7 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v4(j1 - j0, key_5, query_5, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_5, query_5, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -668,7 +668,7 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -679,7 +679,7 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1377,9 +1377,9 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(sketch_g1, k_tile, key_5);
+        dot11_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(sketch_g2, k_tile, key_6);
+        dot11_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1390,7 +1390,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v4(rows, query_7, key_5, score);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_7, key_5, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -1798,67 +1798,63 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1946,9 +1942,9 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(sketch_g1, q_tile, query_5);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(sketch_g2, q_tile, query_6);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2021,9 +2017,9 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(sketch_g1, k_tile, key_5);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(sketch_g2, k_tile, key_6);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2034,7 +2030,7 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v3(j1 - j0, key_5, query_5, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query_5, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2073,7 +2069,7 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2084,7 +2080,7 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2202,9 +2198,9 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v3(sketch_g1, k_tile, key_5);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v3(sketch_g2, k_tile, key_6);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2373,9 +2369,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v3(sketch_g1, q_tile, query_5);
+            dot5_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v3(sketch_g2, q_tile, query_6);
+            dot5_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -2426,7 +2422,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot7_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
+                    query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2486,9 +2483,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_v3(sketch_g1, k_tile_2, key_13);
+                dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile_2, key_13);
                 /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_v3(sketch_g2, k_tile_2, key_14);
+                dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile_2, key_14);
                 /* key_13 = (key_13 * key_14) * 0.176776695f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -2499,7 +2496,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over r of key_13 * query_5 */
-                dot8_v3(j1 - j0, key_13, query_5, score);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_13, query_5, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2540,7 +2537,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2553,7 +2550,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
                (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
@@ -2655,9 +2652,9 @@ TARGET_v3 APART void polysketch_r32_few_begin_v3(const struct call *call, int64_
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot5_v3(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot5_v3(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2782,9 +2779,9 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(sketch_g1, k_tile, key_5);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(sketch_g2, k_tile, key_6);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2795,7 +2792,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v3(rows, query_7, key_5, score);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -2829,7 +2826,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
@@ -2840,7 +2837,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3195,59 +3192,59 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3335,9 +3332,9 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(sketch_g1, q_tile, query_5);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(sketch_g2, q_tile, query_6);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3410,9 +3407,9 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_any(sketch_g1, k_tile, key_5);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_any(sketch_g2, k_tile, key_6);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3423,7 +3420,7 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_any(j1 - j0, key_5, query_5, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3462,7 +3459,7 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3473,7 +3470,7 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3589,9 +3586,9 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(sketch_g1, k_tile, key_5);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(sketch_g2, k_tile, key_6);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3624,7 +3621,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_8 * v */
-            dot6_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot5_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -3759,9 +3756,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(sketch_g1, q_tile, query_5);
+            dot4_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(sketch_g2, q_tile, query_6);
+            dot4_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3812,7 +3809,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
+                    query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -3872,9 +3870,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_any(sketch_g1, k_tile_2, key_13);
+                dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_13);
                 /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_any(sketch_g2, k_tile_2, key_14);
+                dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_14);
                 /* key_13 = (key_13 * key_14) * 0.176776695f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -3885,7 +3883,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* score[j][i] = sum over r of key_13 * query_5 */
-                dot8_any(j1 - j0, key_13, query_5, score);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_13, query_5, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3926,7 +3924,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3939,7 +3937,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
                (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
@@ -4040,9 +4038,9 @@ APART void polysketch_r32_few_begin_any(const struct call *call, int64_t task, c
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot5_any(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot5_any(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4165,9 +4163,9 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(sketch_g1, k_tile, key_5);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(sketch_g2, k_tile, key_6);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4178,7 +4176,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot11_any(rows, query_7, key_5, score);
+        dot10_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -4212,7 +4210,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
@@ -4223,7 +4221,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

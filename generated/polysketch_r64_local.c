@@ -395,27 +395,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -443,13 +443,13 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -544,9 +544,9 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(sketch_g1, q_tile, query_5);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(sketch_g2, q_tile, query_6);
+    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -619,9 +619,9 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v4(sketch_g1, k_tile, key_5);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v4(sketch_g2, k_tile, key_6);
+        dot1_v4(round_up(j1 - j0, 48), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -632,9 +632,9 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v4(j1 - j0, key_5, query_5, score);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot2_v4(j1 - j0, k_tile, q_tile, score_2);
+        dot2_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
@@ -679,7 +679,7 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -690,7 +690,7 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1383,9 +1383,9 @@ TARGET_v4 APART void polysketch_r64_local_few_keys_v4(const struct call *call, i
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(sketch_g1, k_tile, key_5);
+        dot11_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(sketch_g2, k_tile, key_6);
+        dot11_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1396,9 +1396,9 @@ TARGET_v4 APART void polysketch_r64_local_few_keys_v4(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v4(rows, query_7, key_5, score);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot12_v4(rows, query_4, k_tile, score_2);
+        dot12_v4(round_up(j1 - j0, 64), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1812,67 +1812,63 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1961,9 +1957,9 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(sketch_g1, q_tile, query_5);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(sketch_g2, q_tile, query_6);
+    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -2036,9 +2032,9 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(sketch_g1, k_tile, key_5);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(sketch_g2, k_tile, key_6);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2049,9 +2045,9 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v3(j1 - j0, key_5, query_5, score);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot2_v3(j1 - j0, k_tile, q_tile, score_2);
+        dot2_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
@@ -2096,7 +2092,7 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2107,7 +2103,7 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2233,9 +2229,9 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v3(sketch_g1, k_tile, key_5);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v3(sketch_g2, k_tile, key_6);
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2401,9 +2397,9 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v3(sketch_g1, q_tile, query_5);
+            dot5_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v3(sketch_g2, q_tile, query_6);
+            dot5_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.125f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -2454,7 +2450,8 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8, query_10);
+                dot7_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8,
+                    query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2514,7 +2511,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_v3(j1 - j0, k_tile_2, q_tile, score);
+                dot8_v3(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2556,7 +2553,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2569,7 +2566,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
                (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
@@ -2671,9 +2668,9 @@ TARGET_v3 APART void polysketch_r64_local_few_begin_v3(const struct call *call, 
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot5_v3(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot5_v3(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -2800,9 +2797,9 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(sketch_g1, k_tile, key_5);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(sketch_g2, k_tile, key_6);
+        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2813,9 +2810,9 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v3(rows, query_7, key_5, score);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot12_v3(rows, query_4, k_tile, score_2);
+        dot11_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2855,7 +2852,7 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
@@ -2866,7 +2863,7 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3221,59 +3218,59 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
-{
-    dot_any(2, 64, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3362,9 +3359,9 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(sketch_g1, q_tile, query_5);
+    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(sketch_g2, q_tile, query_6);
+    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3437,9 +3434,9 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_any(sketch_g1, k_tile, key_5);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_any(sketch_g2, k_tile, key_6);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -3450,9 +3447,9 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_any(j1 - j0, key_5, query_5, score);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot2_any(j1 - j0, k_tile, q_tile, score_2);
+        dot1_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
@@ -3497,7 +3494,7 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3508,7 +3505,7 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3632,9 +3629,9 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(sketch_g1, k_tile, key_5);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(sketch_g2, k_tile, key_6);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -3667,7 +3664,7 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
                 state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot6_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            dot5_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -3801,9 +3798,9 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(sketch_g1, q_tile, query_5);
+            dot4_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(sketch_g2, q_tile, query_6);
+            dot4_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.125f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -3854,7 +3851,8 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8, query_10);
+                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_8,
+                    query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -3914,7 +3912,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_any(j1 - j0, k_tile_2, q_tile, score);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3956,7 +3954,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3969,7 +3967,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
                (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
@@ -4071,9 +4069,9 @@ APART void polysketch_r64_local_few_begin_any(const struct call *call, int64_t t
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot5_any(sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot5_any(sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -4200,9 +4198,9 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(sketch_g1, k_tile, key_5);
+        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(sketch_g2, k_tile, key_6);
+        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -4213,9 +4211,9 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot11_any(rows, query_7, key_5, score);
+        dot10_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot11_any(rows, query_4, k_tile, score_2);
+        dot10_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4255,7 +4253,7 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
@@ -4266,7 +4264,7 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 

@@ -424,19 +424,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -460,9 +460,9 @@ TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, cons
 {
     dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -564,7 +564,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot0_v4(j1 - j0, key, query, score);
+        dot0_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
            1.442695f)) */
         const int64_t t_7 = n_k - n_q;
@@ -590,7 +590,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[16];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -601,7 +601,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1044,7 +1044,7 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot8_v4(rows, query, key, score);
+        dot8_v4(round_up(j1 - j0, 64), rows, query, key, score);
         /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1451,45 +1451,45 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(2, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1591,7 +1591,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot0_v3(j1 - j0, key, query, score);
+        dot0_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
            1.442695f)) */
         const int64_t t_7 = n_k - n_q;
@@ -1617,7 +1617,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[32];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1628,7 +1628,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1834,7 +1834,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             }
         }
         /* query_3[e][i] = sum over f of state * query_2 */
-        dot4_v3(state + (chunk - chunk0) * 4096, query_2, query_3);
+        dot4_v3(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query_2, query_3);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1871,7 +1871,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
-            dot5_v3(j1 - j0, key_3, query, score);
+            dot5_v3(round_up(i1 - i0, 16), j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
                1.442695f)) */
             const int64_t t_25 = n_k - n_q;
@@ -1899,7 +1899,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[4];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1912,7 +1912,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                     add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot7_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2071,7 +2071,7 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot8_v3(rows, query, key, score);
+        dot8_v3(round_up(j1 - j0, 16), rows, query, key, score);
         /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2471,41 +2471,45 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
 APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot4_any(const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_finite_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
 {
-    dot_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2607,7 +2611,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot0_any(j1 - j0, key, query, score);
+        dot0_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
            1.442695f)) */
         const int64_t t_7 = n_k - n_q;
@@ -2633,7 +2637,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         /* sum[e][i] += sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2644,7 +2648,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2852,7 +2856,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             }
         }
         /* query_3[e][i] = sum over f of state * query_2 */
-        dot4_any(state + (chunk - chunk0) * 4096, query_2, query_3);
+        dot4_any(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query_2, query_3);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2889,7 +2893,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
-            dot5_any(j1 - j0, key_3, query, score);
+            dot5_any(round_up(i1 - i0, 8), j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
                1.442695f)) */
             const int64_t t_25 = n_k - n_q;
@@ -2917,7 +2921,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0
                 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot6_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[8];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2930,7 +2934,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                     add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -3087,7 +3091,7 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot8_any(rows, query, key, score);
+        dot8_any(round_up(j1 - j0, 8), rows, query, key, score);
         /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {

@@ -2622,19 +2622,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_v4(4, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_v4(4, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -2720,7 +2720,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(j1 - j0, k_tile, q_tile, score);
+        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -2775,7 +2775,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[8];
                 if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
@@ -2786,7 +2786,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                 add_seen_v4(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -3478,19 +3478,19 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_v3(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -3576,7 +3576,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(j1 - j0, k_tile, q_tile, score);
+        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -3631,7 +3631,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[16];
                 if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
@@ -3642,7 +3642,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                 add_seen_v3(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4324,17 +4324,19 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
-    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, const float *b, float *c, const float *factor, float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -4420,7 +4422,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(j1 - j0, k_tile, q_tile, score);
+        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -4475,7 +4477,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[32];
                 if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
@@ -4486,7 +4488,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                 add_seen_any(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {

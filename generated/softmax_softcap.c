@@ -513,23 +513,23 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, 128, 256, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_v4(4, lanes, 256, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 128, 256, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_v4(4, lanes, 256, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -641,7 +641,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot0_v4(j1 - j0, key, query, score);
+        dot0_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -702,7 +702,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 seen[8];
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
@@ -713,7 +713,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
                 add_seen_v4(256, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
         } else
-            dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -867,7 +867,7 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot3_v4(rows, query, key, score);
+        dot3_v4(round_up(j1 - j0, 64), rows, query, key, score);
         /* score = tanh(score) * 72.13475f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
@@ -1393,23 +1393,23 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 256, 32, a, 1, 288, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 288, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 64, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 64, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(2, lanes, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1521,7 +1521,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot0_v3(j1 - j0, key, query, score);
+        dot0_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1582,7 +1582,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 seen[8];
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
@@ -1593,7 +1593,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
                 add_seen_v3(256, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
             }
         } else
-            dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1747,7 +1747,7 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot3_v3(rows, query, key, score);
+        dot3_v3(round_up(j1 - j0, 16), rows, query, key, score);
         /* score = tanh(score) * 72.13475f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
@@ -2264,23 +2264,23 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 256, 32, a, 1, 288, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 288, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_any(2, 64, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(2, lanes, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, 64, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(2, lanes, 256, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot3_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2392,7 +2392,7 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot0_any(j1 - j0, key, query, score);
+        dot0_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2453,7 +2453,7 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any seen[16];
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
@@ -2464,7 +2464,7 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
                 add_seen_any(256, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
             }
         } else
-            dot2_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2615,7 +2615,7 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot3_any(rows, query, key, score);
+        dot3_any(round_up(j1 - j0, 8), rows, query, key, score);
         /* score = tanh(score) * 72.13475f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The lanes of a product, with those that pad them. */
-static int64_t lanes_of(const struct emitter *x, const struct ref *to)
+/* The lanes that the tile of a product has room for. */
+static int64_t most_lanes(const struct emitter *x, const struct ref *to)
 {
     const struct array *a = &x->l->array[to->of];
     if (a->kind == ARRAY_TILE) return a->extent[a->rank - 1];
@@ -15,10 +15,21 @@ static int64_t lanes_of(const struct emitter *x, const struct ref *to)
 /* How many of the register block's vectors fit the lanes of the tile evenly. */
 static int block_vectors(const struct emitter *x, const struct ref *to)
 {
-    const int64_t vectors = lanes_of(x, to) / x->lanes;
+    const int64_t vectors = most_lanes(x, to) / x->lanes;
     int v = x->vectors;
     while (vectors % v) v--;
     return v;
+}
+
+/* The lanes of a product, with those that pad the last block: of a sequence, no more than this tile has. */
+static const char *lanes_of(struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    const int axis = a->axes[a->rank - 1];
+    const int64_t most = most_lanes(x, to), block = (int64_t)block_vectors(x, to) * x->lanes;
+    if (most == block || x->m->axis[axis].source == SIZE_CONSTANT)
+        return arena_printf(x->m->arena, "%lld", (long long)most);
+    return arena_printf(x->m->arena, "round_up(%s, %lld)", emit_range(x, axis), (long long)block);
 }
 
 enum { MAX_ARGUMENTS = 20 };
@@ -255,13 +266,13 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     }
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
     const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
-    if (fetched && lanes_of(x, to) > x->fetched_lanes) x->fetched_lanes = lanes_of(x, to);
+    if (fetched && most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = most_lanes(x, to);
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
                *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
     const struct product_argument argument[] = {
         {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
-        {"lanes", size, arena_printf(arena, "%lld", (long long)lanes_of(x, to))},
+        {"lanes", size, lanes_of(x, to)},
         {"rows", size, emit_range(x, s->axes[0])},
         {"odd", size,
          x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]]
