@@ -110,7 +110,7 @@ def synthetic(seeds: Any = (1,)) -> List[Run]:
 # ---- PolySketchFormer, tables 2 to 4
 
 TOKENS = 8192  # a step
-CONTEXTS = (512, 2048, 8192)
+CONTEXTS = (512, 1024, 2048, 4096, 8192)
 
 
 def text(steps: int = 256) -> List[Run]:

@@ -50,10 +50,10 @@ def write_all(runs: List[Run], folder: str) -> None:
     rows = [row for row in (row_of(run, folder) for run in runs) if row]
     write(os.path.join(folder, "results.csv"), _text(COLUMNS, rows))
     points = [{"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed,
-               "step": at["step"], "seconds": at["seconds"], "loss": f"{at['loss']:.6g}"}
-              for run in runs for at in record_of(folder, run.name).get("curve", [])]
+               "step": at["step"], "seconds": at["seconds"], "loss": f"{at['loss']:.6g}", "of": kept["step"]}
+              for run in runs for kept in (record_of(folder, run.name),) for at in kept.get("curve", [])]
     write(os.path.join(folder, "curves.csv"),
-          _text(("group", "variant", "length", "seed", "step", "seconds", "loss"), points))
+          _text(("group", "variant", "length", "seed", "step", "seconds", "loss", "of"), points))
 
 
 def read(path: str) -> List[Dict[str, Any]]:

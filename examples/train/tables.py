@@ -11,6 +11,7 @@ import plot
 import results
 from experiments import CONTEXTS, PUBLISHED, SYNTHETIC, UNAIDED
 from files import write
+from variants import causal_variants
 
 Rows = List[Dict[str, Any]]
 
@@ -78,11 +79,16 @@ def _by_context(rows: Rows, cell: Any) -> str:
 
 
 def text_bits(rows: Rows) -> str:
-    def cell(row: Dict[str, Any]) -> str:
-        if row["loss"] is None:
-            return ""
-        return f"{row['loss'] / math.log(2):.3f}, {row['steps']:.0f} steps"
-    return _by_context(rows, cell)
+    """A column is of one context and one number of steps: what is side by side can be compared."""
+    rows = [row for row in rows if row["done"] and row["loss"] is not None]
+    columns = sorted({(row["length"], row["steps"]) for row in rows})
+    made = []
+    for name in causal_variants(64):
+        at = {column: statistics.median(losses) / math.log(2) for column in columns
+              if (losses := [r["loss"] for r in rows if (r["variant"], r["length"], r["steps"]) == (name, *column)])}
+        if at:
+            made.append([name] + [f"{at[column]:.3f}" if column in at else "" for column in columns])
+    return _table([""] + [f"{length:.0f}, {steps:.0f} steps" for length, steps in columns], made)
 
 
 def text_speed(rows: Rows) -> str:
@@ -104,13 +110,20 @@ TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis
 def pictures(folder: str, into: str = "") -> None:
     """What curves.csv and results.csv have enough for."""
     curves = results.read(os.path.join(folder, "curves.csv"))
+    rows = results.read(os.path.join(folder, "results.csv"))
+    timed = {(row["group"], row["variant"], row["length"], row["seed"], row["steps"]) for row in rows
+             if row["step_seconds"]}
     into = into or folder
 
-    def of(group: str, variant: str, length: int, x: str, scale: float = 1.0) -> plot.Points:
-        seeds = [row["seed"] for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
-        return [(row[x], row["loss"] * scale) for row in curves
-                if (row["group"], row["variant"], row["length"], row["seed"]) == (group, variant, length, min(seeds))
-                and row["loss"] is not None and not math.isnan(row["loss"])] if seeds else []
+    def of(group: str, variant: str, length: int, x: str, scale: float = 1.0, among: Any = None) -> plot.Points:
+        """The curve of the first seed, and the longest with it; of runs that are `among` these, where that is asked."""
+        def run(row: Dict[str, Any]) -> Any:
+            return row["group"], row["variant"], row["length"], row["seed"], row["of"]
+
+        found = [row for row in curves if run(row)[:3] == (group, variant, length) and (among is None or run(row) in among)]
+        one = min(((row["seed"], -row["of"]) for row in found), default=None)
+        return [(row[x], row["loss"] * scale) for row in found
+                if (row["seed"], -row["of"]) == one and row["loss"] is not None and not math.isnan(row["loss"])]
 
     names = ("x^2", "x^4", "x^8", "geometric 3", "learned 3", "softmax", "elu + 1", "fixed learned 2")
     lines = {name: points for name in names if len(points := of("thesis", name, 50, "step")) > 1}
@@ -121,7 +134,7 @@ def pictures(folder: str, into: str = "") -> None:
              "polysketch random r32", "elu + 1", "hedgehog", "performer 256")
     longest = max(CONTEXTS)
     lines = {name: points for name in names
-             if len(points := of("text", name, longest, "seconds", 1 / math.log(2))) > 1}
+             if len(points := of("text", name, longest, "seconds", 1 / math.log(2), timed)) > 1}
     if lines:
         write(os.path.join(into, "text.svg"),
               plot.lines(f"Language models, context {longest}: loss against time", "seconds of training, one thread",
@@ -131,8 +144,7 @@ def pictures(folder: str, into: str = "") -> None:
         if lines:
             write(os.path.join(into, f"{group}.svg"),
                   plot.lines(f"{title}, easier tasks first", "step", "loss", lines, log_y=True))
-    rows = [row for row in results.read(os.path.join(folder, "results.csv"))
-            if row["group"] == "text" and row["step_seconds"]]
+    rows = [row for row in rows if row["group"] == "text" and row["step_seconds"]]
     speed = {name: sorted((row["length"], 1 / row["step_seconds"]) for row in rows if row["variant"] == name)
              for name in names}
     speed = {name: points for name, points in speed.items() if len(points) > 1}
