@@ -148,6 +148,15 @@ def what_is_fixed_was_learned(folder):
 
 
 @case
+def a_column_has_one_number_of_steps(folder):
+    import tables
+    made = tables.text_bits([{'variant': 'softmax', 'length': 512.0, 'steps': steps, 'loss': loss, 'done': done} for
+                             steps, loss, done in ((64.0, 2.0, 1.0), (64.0, 3.0, 1.0), (128.0, 1.0, 1.0), (256.0, 1.0, 0.0))])
+    wanted = ['|  | 512, 64 steps | 512, 128 steps |', '| --- | --- | --- |', '| softmax | 3.607 | 1.443 |']
+    check(made.splitlines() == wanted, made)
+
+
+@case
 def compositions_compute_what_kernels_do(folder):
     import torch
 
