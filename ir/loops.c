@@ -83,7 +83,7 @@ struct ref loops_ref(const struct loops *l, int a)
 
 int64_t array_elements(const struct array *a)
 {
-    int64_t elements = a->held ? a->held : 1;
+    int64_t elements = a->held ? a->held : a->two_terms ? 2 : 1;
     for (int k = 0; k < a->rank; k++)
         if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements))
             return INT64_MAX;

@@ -78,7 +78,8 @@ static bool rounds_weights(const struct loops *l, const struct stmt *s)
 
 /* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what
    moving every input by half an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. Where
-   weights are rounded to bf16, 2^-8 of the scale comes to it. Inputs are moved more often where a row has few elements
+   weights are rounded to bf16, 2^-8 of the scale comes to it, and 2^-12 where what they are made from are two terms of
+   bf16, in a linear form. Inputs are moved more often where a row has few elements
    to tell what that changes: of four numbers all may happen to move by little. */
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                 const struct problem_size *size, uint64_t *state, struct arena *arena)
@@ -115,7 +116,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     for (int64_t r = 0; r < rows; r++) {
         s->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) *
                         (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
-        if (rounded) s->allowed[r] += 0x1p-8 * scale[r];
+        if (rounded) s->allowed[r] += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * scale[r];
     }
     return NULL;
 }

@@ -168,9 +168,12 @@ static void explain_algorithm(const struct unit *p)
         printf("  crossover: by the schedule the linear form is taken from %lld keys on\n", (long long)from);
     else if (!first->linear)
         printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)from,
-               loops_on_matrix_units(first->loops) ? ", with the quadratic one on matrix units"
-               : loops_paired(first->loops)        ? ", with products of bf16 in the quadratic one"
-                                                   : "");
+               loops_on_matrix_units(linear->loops)  ? loops_on_matrix_units(first->loops)
+                                                           ? ", with both on matrix units"
+                                                           : ", with the linear one on matrix units"
+               : loops_on_matrix_units(first->loops) ? ", with the quadratic one on matrix units"
+               : loops_paired(first->loops)          ? ", with products of bf16 in the quadratic one"
+                                                     : "");
 }
 
 static void explain_expression(const char *key, const struct expression *e, bool *any)

@@ -14,6 +14,8 @@ static const double FUNCTION_COST = 20;
 static const double FOLD_COST = 8;
 /* The same for each chunk that is summed anew, where a state is the sum of some recent chunks. */
 static const double RECENT_COST = 2;
+/* A number rounded to bf16 on its way to matrix units, each term of it. Counted, not measured. */
+static const double PACK_COST = 5;
 /* What an element of a state costs on top of FOLD_COST, once a chunk, because products within short chunks keep less of
    the machine busy. Fitted to the lengths that were the fastest for sketches of size 32 and 64; only the choice of a
    length counts it. */

@@ -11,9 +11,10 @@ int64_t crossover_length(const struct compilation *quadratic, const struct compi
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Why the linear form takes more work however long the sequence is, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
-/* What products of pairs of bf16 take off the work for a query and a key; FLOPs of those on matrix units. */
-double work_saved_by_bf16(const struct compilation *c);
-double work_on_units(const struct compilation *c);
+/* What products of pairs of bf16 take off the work where so many pairs of a query and a key are visited; FLOPs of those
+   on matrix units. */
+double work_saved_by_bf16(const struct compilation *c, const struct problem_size *size, double visited);
+double work_on_units(const struct compilation *c, const struct problem_size *size, double visited);
 /* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update,
    the token's own chunk. */
 double linear_cost(const struct compilation *linear);

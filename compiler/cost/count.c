@@ -633,7 +633,7 @@ static void count_loops(const struct compilation *c, const struct problem_size *
             if (x->needed[n] && x->g->value[n].operands)
                 out->work += met_points(x, n, axes_around(&x->g->value[n])) * value_work(x->g, &x->g->value[n]);
         out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
-        if (loops_paired(c->loops)) out->work -= x->visited * work_saved_by_bf16(c);
+        if (loops_paired(c->loops)) out->work -= work_saved_by_bf16(c, size, x->visited);
         out->bytes = bytes_moved(c, size, x->visited, cache);
         out->once = bytes_moved(c, size, x->visited, INT64_MAX);
         out->exact &= visited.exact;

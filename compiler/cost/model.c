@@ -90,12 +90,6 @@ double fold_work(const struct compilation *c)
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->reach) * elements / chunk : 0;
 }
 
-double linear_cost(const struct compilation *c)
-{
-    struct work work = work_of(c->graph);
-    return work.key + work.query + fold_work(c) + c->near_keys * work.pair;
-}
-
 /* Work for a query that meets `keys` keys; keys are prepared anew for every tile of queries. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
@@ -103,25 +97,61 @@ static double quadratic_cost(const struct compilation *c, double keys)
     return work.query + keys * (work.pair + work.key / (double)queries_together(c));
 }
 
-/* The products of bf16 for a query and key: those on matrix units, or the others. */
-static double products_of_bf16(const struct loops *l, const struct stmt *s, bool matrix)
+/* Tokens with a query and a key each. */
+static double tokens_of(const struct problem_size *size)
+{
+    return (double)size->batch * (double)size->kv_heads *
+           ((double)size->members * (double)size->n_q + (double)size->n_k) / 2;
+}
+
+/* The products of bf16 for a query and key, or for a `token` of which these are made: those on matrix units, or the
+   others. `terms`: what they take, where an operand is of two terms, not what they are worth. `inside`: so many loops
+   over queries and keys are around; what these make of a key again for each tile of queries has been counted. */
+struct wanted {
+    bool matrix, token, terms, copies;
+};
+
+/* What copies into operands of a token's products take: of each of the features, in each of its terms. */
+static double work_of_copies(const struct loops *l, const struct stmt *s)
+{
+    const bool lane = l->module->axis[s->axes[1]].source == SIZE_CONSTANT;
+    const double first = lane ? (double)l->module->axis[s->axes[0]].extent : 0,
+                 second = (double)l->module->axis[lane ? s->axes[1] : s->axis].extent;
+    return PACK_COST *
+           (first * (1 + l->array[s->operand[0].of].two_terms) + second * (1 + l->array[s->operand[1].of].two_terms));
+}
+
+static double products_of_bf16(const struct loops *l, const struct stmt *s, const struct wanted *want, int inside)
 {
     double work = 0;
     for (; s; s = s->next) {
-        work += products_of_bf16(l, s->body, matrix);
-        if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired || l->array[s->operand[1].of].matrix != matrix)
-            continue;
-        const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis],
-                          *lane = &l->module->axis[s->axes[1]];
-        const struct axis *constant = row->source == SIZE_CONSTANT ? row : over->source == SIZE_CONSTANT ? over : lane;
-        work += PRODUCT_COST * (double)constant->extent;
+        const bool loop = s->op == LOOPS_FOR && axis_is_sequence(&l->module->axis[s->axis]);
+        work += products_of_bf16(l, s->body, want, inside + loop);
+        if (s->op != LOOPS_DOT) continue;
+        const struct array *row = &l->array[s->operand[0].of], *lane = &l->array[s->operand[1].of];
+        if (!lane->paired || lane->matrix != want->matrix || (want->token && inside > 1)) continue;
+        const int axes[] = {s->axes[0], s->axis, s->axes[1]};
+        double each = PRODUCT_COST * (want->terms ? 1 + row->two_terms + lane->two_terms : 1);
+        int constants = 0;
+        for (int k = 0; k < 3; k++) {
+            if (l->module->axis[axes[k]].source != SIZE_CONSTANT) continue;
+            each *= (double)l->module->axis[axes[k]].extent;
+            constants++;
+        }
+        if (constants == (want->token ? 2 : 1)) work += want->copies ? work_of_copies(l, s) : each;
     }
     return work;
 }
 
-double work_on_units(const struct compilation *c)
+static double on_units(const struct compilation *c, bool token, bool terms)
 {
-    return products_of_bf16(c->loops, c->loops->body, true);
+    const struct wanted want = {.matrix = true, .token = token, .terms = terms};
+    return products_of_bf16(c->loops, c->loops->body, &want, 0);
+}
+
+double work_on_units(const struct compilation *c, const struct problem_size *size, double visited)
+{
+    return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
 }
 
 /* The time of a product of bf16 in that of one of f32. */
@@ -130,29 +160,55 @@ static double share_of_f32(const struct target *t, enum target_feature feature)
     return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));
 }
 
-double work_saved_by_bf16(const struct compilation *c)
+static double saved_by_units(const struct compilation *c, bool token)
 {
-    const double others = products_of_bf16(c->loops, c->loops->body, false), on_units = work_on_units(c);
-    return (others > 0 ? others * (1 - share_of_f32(c->target, TARGET_BF16_PRODUCTS)) : 0) +
-           (on_units > 0 ? on_units * (1 - share_of_f32(c->target, TARGET_MATRIX_UNITS)) : 0);
+    const struct wanted copies = {.matrix = true, .token = true, .copies = true};
+    const double units = on_units(c, token, false),
+                 copied = token ? products_of_bf16(c->loops, c->loops->body, &copies, 0) : 0;
+    return units > 0 ? units - on_units(c, token, true) * share_of_f32(c->target, TARGET_MATRIX_UNITS) - copied : 0;
 }
 
-static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double saved)
+/* For a query and key. */
+static double saved_by_bf16(const struct compilation *c)
+{
+    const double others = products_of_bf16(c->loops, c->loops->body, &(struct wanted){.matrix = false}, 0);
+    return (others > 0 ? others * (1 - share_of_f32(c->target, TARGET_BF16_PRODUCTS)) : 0) + saved_by_units(c, false);
+}
+
+double work_saved_by_bf16(const struct compilation *c, const struct problem_size *size, double visited)
+{
+    return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
+}
+
+/* That of vectors. */
+static double linear_work(const struct compilation *c)
+{
+    struct work work = work_of(c->graph);
+    return work.key + work.query + fold_work(c) + c->near_keys * work.pair;
+}
+
+double linear_cost(const struct compilation *c)
+{
+    return linear_work(c) - saved_by_units(c, true) - c->near_keys * saved_by_bf16(c);
+}
+
+static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double cost,
+                         double saved)
 {
     /* a query that sees the keys up to its own meets half of them */
     double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, alone = quadratic_cost(quadratic, 0);
-    double length = (linear_cost(linear) - alone) / (quadratic_cost(quadratic, seen) - alone - seen * saved);
+    double length = (cost - alone) / (quadratic_cost(quadratic, seen) - alone - seen * saved);
     return length < 1 ? 1 : (int64_t)length + 1;
 }
 
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
 {
-    return crossover(quadratic, linear, work_saved_by_bf16(quadratic));
+    return crossover(quadratic, linear, linear_cost(linear), saved_by_bf16(quadratic));
 }
 
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear)
 {
-    const double pair = work_of(quadratic->graph).pair - work_saved_by_bf16(quadratic);
+    const double pair = work_of(quadratic->graph).pair - saved_by_bf16(quadratic);
     return (int64_t)((work_of(linear->graph).key + fold_work(linear)) / pair);
 }
 
@@ -160,10 +216,10 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
 {
     const struct graph *g = linear->graph;
     double window = linear->reach ? (double)linear->reach * length_of_chunk(linear) + linear->near_keys : 0;
-    if (linear->reach && linear_cost(linear) >= quadratic_cost(quadratic, window))
+    if (linear->reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
-    long long length = (long long)crossover(quadratic, linear, 0); /* on any machine */
-    for (int v = 0; v < g->values; v++) {                          /* a state of a first part of the keys */
+    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* on any machine */
+    for (int v = 0; v < g->values; v++) { /* a state of a first part of the keys */
         const struct expr *where = g->value[v].where;
         if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
             continue;

@@ -37,7 +37,7 @@ struct roofline roofline_of(const struct compilation *c, const struct problem_si
     }
     double busy = !c->linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
     /* the work has those on matrix units as what would take vectors as long by the table */
-    const double units = counts->visited * work_on_units(c);
+    const double units = work_on_units(c, size, counts->visited);
     const struct rates table = nominal_rates(c->target, c->spec->dtype);
     const double work = units > 0 ? counts->work - units * table.peak / table.units : counts->work;
     return (struct roofline){.work = work / (PRODUCT_SHARE * busy),

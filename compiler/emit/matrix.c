@@ -67,8 +67,43 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
 }
 
+/* How far behind the first terms of an operand its second ones lie; 0: it has none. */
+static const char *rest_of(const struct emitter *x, const struct array *a)
+{
+    return number(x, a->two_terms ? array_elements(a) / 2 : 0);
+}
+
+/* A product of packed operands, which the linear form has. */
+static void emit_terms(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *sums = &x->l->array[to->of], *rows = &x->l->array[row->of], *lanes = &x->l->array[lane->of];
+    const char *size = "int64_t ";
+    const struct product_argument argument[] = {
+        {"lanes", size,
+         number(x, lanes->extent[1] < sums->extent[sums->rank - 1] ? lanes->extent[1] : sums->extent[sums->rank - 1])},
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"steps", size, steps_of(x, s->axis)},
+        {"a", "const uint16_t *", emit_corner(x, s, row)},
+        {"a_row", size, emit_step(x, row, s->axes[0])},
+        {"a_rest", size, rest_of(x, rows)},
+        {"b", "const uint16_t *", emit_corner(x, s, lane)},
+        {"b_row", size, number(x, row_of_pairs(lanes))},
+        {"b_rest", size, rest_of(x, lanes)},
+        {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+        {"add", size, s->assign[0].fold == FOLD_SUM ? "1" : "0"},
+    };
+    emit_product_call(x, "unit_terms", argument, (int)(sizeof argument / sizeof *argument));
+}
+
 void emit_matrix_dot(struct emitter *x, const struct stmt *s)
 {
+    if (x->c->linear && x->l->array[s->operand[0].of].matrix && !s->where && s->operands == 2) {
+        emit_terms(x, s);
+        return;
+    }
+
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *sums = &x->l->array[to->of], *rows = &x->l->array[row->of];
     struct arena *arena = x->m->arena;
@@ -154,20 +189,26 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
     int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of what is copied */
+    const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
+               terms = numbers && (tile->two_terms || !along);
     if (tile->paired) {
         to_row = number(x, row_of_pairs(tile));
-        function = a->kind == ARRAY_TILE ? "rounded" : ref_axis(from, from->rank - 1) == row ? "pairs" : "woven";
-    } else if (a->kind == ARRAY_TILE)
-        function = "narrowed";
+        function = terms                                   ? "pair_terms"
+                   : numbers                               ? "rounded"
+                   : ref_axis(from, from->rank - 1) == row ? "pairs"
+                                                           : "woven";
+    } else if (numbers)
+        function = !terms ? "narrowed" : along ? "row_terms" : "turned_terms";
     else if (ref_axis(from, from->rank - 1) == row)
         function = "turned";
-    if (strcmp(function, "turned") == 0 || strcmp(function, "pairs") == 0) {
+    if (strcmp(function, "turned") == 0 || strcmp(function, "pairs") == 0 || strcmp(function, "turned_terms") == 0) {
         const int other = row;
         row = column;
         column = other;
     }
     step = emit_step(x, from, row);
     emit_line(x, "/* %s = %s, for matrix units */", emit_array(x, to), emit_array(x, from));
-    emit_line(x, "unit_%s_%s(%s, %s, %s, %s, %s, %s);", function, x->suffix, emit_corner(x, s, from), step,
-              emit_range(x, row), emit_range(x, column), emit_corner(x, s, to), to_row);
+    emit_line(x, "unit_%s_%s(%s, %s, %s, %s, %s, %s%s);", function, x->suffix, emit_corner(x, s, from), step,
+              emit_range(x, row), emit_range(x, column), emit_corner(x, s, to), to_row,
+              terms ? arena_printf(x->m->arena, ", %s", rest_of(x, tile)) : "");
 }

@@ -20,6 +20,13 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear && !c->few;
 }
 
+bool multiplies_states(const struct compilation *c)
+{
+    enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
+    return target_has(c->target, TARGET_MATRIX_UNITS) && dtype == DTYPE_BF16 && c->linear && !c->few &&
+           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED);
+}
+
 bool makes_gradients(const struct compilation *c)
 {
     return c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_ALONE;
@@ -114,7 +121,7 @@ static void take_factor(struct loops *l, struct stmt *dot)
 
 /* A sum over the last axis of two inputs: the copy has the lanes last, as ever, but each with a pair of elements.
    Matrix units read rows as they are stored, unless these have to be padded. */
-static bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool matrix)
+bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool matrix)
 {
     const struct axis *over = &l->module->axis[dot->axis];
     int64_t lanes = step_of(loops, depth, dot->axes[1]);
@@ -191,8 +198,8 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
 
 /* A sum over the tile's keys of values times weights: a copy of each, the latter before the product, at *at. `any`:
    weights may be negative. */
-static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
-                         bool matrix, bool any)
+bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth, bool matrix,
+                  bool any)
 {
     struct stmt *dot = *at;
     const struct ref row = dot->operand[0], weights = dot->operand[1];
@@ -257,8 +264,10 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
 void pass_bf16_pairs(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
-    if (!multiplies_bf16(c)) return;
-    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
+    if (multiplies_states(c))
+        pair_states(c);
+    else if (multiplies_bf16(c))
+        walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
     if (c->program == PROGRAM_SAVED && multiplies_tiles(c)) sum_as_rounded(c->loops, c->loops->body);
     if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
     if (loops_on_matrix_units(c->loops)) c->features_used |= 1U << TARGET_MATRIX_UNITS;

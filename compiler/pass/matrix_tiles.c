@@ -149,5 +149,5 @@ static void walk(struct loops *l, struct stmt *s)
 
 void pass_matrix_tiles(struct compilation *c)
 {
-    if (loops_on_matrix_units(c->loops)) walk(c->loops, c->loops->body);
+    if (!c->linear && loops_on_matrix_units(c->loops)) walk(c->loops, c->loops->body);
 }

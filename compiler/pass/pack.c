@@ -26,7 +26,9 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
                matrix = packing == PACK_MATRIX_PAIRS || packing == PACK_MATRIX_ROWS;
     const struct array *a = &l->array[from];
     struct array tile = {.kind = ARRAY_TILE,
-                         .dtype = numbers ? dtype_of_sums(a->dtype) : a->dtype,
+                         .dtype = numbers  ? dtype_of_sums(a->dtype)
+                                  : matrix ? DTYPE_BF16
+                                           : a->dtype,
                          .paired = paired,
                          .matrix = matrix,
                          .offset = -1,

@@ -9,8 +9,11 @@
 bool multiplies_bf16(const struct compilation *c);
 /* The same of products on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
+/* The same of the linear form, forward; and what makes its products of them. (pass/matrix_states.c) */
+bool multiplies_states(const struct compilation *c);
+void pair_states(struct compilation *c);
 enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
-enum { MATRIX_SWEEP = 64 }; /* keys and queries of a tile of gradients */
+enum { MATRIX_SWEEP = 64 };                                         /* keys and queries of a tile of gradients */
 bool makes_gradients(const struct compilation *c); /* from the rows of what was saved, or alone (pass/bf16_pairs.c) */
 /* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
@@ -31,6 +34,12 @@ void pad_matrix_operand(struct array *a);
 void pad_matrix_result(struct array *a);
 /* What a matrix product is multiplied by moves into those that read it. */
 void defer_factor(struct loops *l, struct stmt *dot);
+/* A product of two inputs takes pairs of them as they are stored; one of values with a tile of weights, rounded copies
+   of these, ahead of the product at *at in the body; `any`: weights may be negative. false: it does not.
+   (pass/bf16_pairs.c) */
+bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool matrix);
+bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth, bool matrix,
+                  bool any);
 /* Pads a tile's last axis to a multiple of `lanes`; its bytes, a multiple of 64. (pass/allocate.c) */
 int64_t padded_tile(struct array *array, int64_t lanes);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };

@@ -10,9 +10,10 @@
 enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16 };
 
 /* Whether the statement runs over the axis, and so can run over a part of it. */
-static bool runs_over(const struct stmt *s, int axis)
+static bool runs_over(const struct loops *l, const struct stmt *s, int axis)
 {
-    if (s->op != LOOPS_MAP && s->op != LOOPS_DOT) return false;
+    if (s->op == LOOPS_FOR || s->op == LOOPS_IF || (s->op == LOOPS_COPY && !l->array[s->assign[0].to.of].matrix))
+        return false;
     for (int k = 0; k < s->rank; k++)
         if (s->axes[k] == axis) return true;
     return s->op == LOOPS_DOT && s->axis == axis;
@@ -32,7 +33,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
     int members = 0, total = stmts_touching(l->body, a);
     for (struct stmt *s = first; s && members < total; s = s->next) {
         if (stmt_touches(s, a)) {
-            if (members == MAX_MEMBERS || !runs_over(s, axis)) return 0;
+            if (members == MAX_MEMBERS || !runs_over(l, s, axis)) return 0;
             for (int k = 0; k < s->operands; k++)
                 if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
             /* what another part of the axis makes may not be read */

@@ -252,3 +252,126 @@ TARGET APART void unit_seen_T(int64_t lanes, float *sum, const uint16_t *weights
             if (!finite_T(p, 0, 1, 1)) sum[x] += ((vec_T)weight)[0] * ((vec_T)value)[0];
         }
 }
+
+/* ==== of a linear form: operands that are packed, of one or two terms of bf16 ==== */
+
+/* unit_block_T where a, b or both are sums of two terms, the second of which lie a_rest or b_rest behind the first ones;
+   0: there are none. */
+TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const int64_t a_rest, const uint16_t *b, const int64_t b_row, const int64_t b_rest, float *c,
+    const int64_t c_row, const int add)
+{
+    if (add) {
+        tile_load(0, c, 4 * c_row);
+        if (lanes > 16) tile_load(1, c + 16, 4 * c_row);
+        if (rows > 16) tile_load(2, c + 16 * c_row, 4 * c_row);
+        if (rows > 16 && lanes > 16) tile_load(3, c + 16 * c_row + 16, 4 * c_row);
+    } else {
+        tile_zero(0);
+        if (lanes > 16) tile_zero(1);
+        if (rows > 16) tile_zero(2);
+        if (rows > 16 && lanes > 16) tile_zero(3);
+    }
+    for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row)
+        for (int term = 0; term < 3; term++) { /* both first ones, then the second of a, then that of b */
+            if ((term == 1 && !a_rest) || (term == 2 && !b_rest)) continue;
+            const uint16_t *const left = term == 1 ? a + a_rest : a, *const right = term == 2 ? b + b_rest : b;
+            if (term != 1) {
+                tile_load(4, right, 2 * b_row);
+                if (lanes > 16) tile_load(5, right + 32, 2 * b_row);
+            }
+            if (term != 2 || a_rest) {
+                tile_load(6, left, 2 * a_row);
+                if (rows > 16) tile_load(7, left + 16 * a_row, 2 * a_row);
+            }
+            tile_multiply(0, 6, 4);
+            if (lanes > 16) tile_multiply(1, 6, 5);
+            if (rows > 16) tile_multiply(2, 7, 4);
+            if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
+        }
+    tile_store(0, c, 4 * c_row);
+    if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
+    if (rows > 16) tile_store(2, c + 16 * c_row, 4 * c_row);
+    if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
+}
+
+/* c[r][x] = the sum, or, to add, c + that, for any number of rows, up to a multiple of 16, and a multiple of 16 lanes */
+TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const int64_t a_rest, const uint16_t *b, const int64_t b_row, const int64_t b_rest, float *c,
+    const int64_t c_row, const int add)
+{
+    for (int64_t r = 0; r < rows; r += 32, a += 32 * a_row, c += 32 * c_row)
+        for (int64_t x = 0; x < lanes; x += 32) {
+            const uint16_t *const right = b + 2 * x;
+            if (rows - r > 16 && lanes - x > 16)
+                unit_terms_block_T(32, 32, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+            else if (rows - r > 16)
+                unit_terms_block_T(32, 16, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+            else if (lanes - x > 16)
+                unit_terms_block_T(16, 32, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+            else
+                unit_terms_block_T(16, 16, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+        }
+}
+
+/* What rounding to bf16 leaves of numbers */
+TARGET INLINE vec_T unit_left_T(vec_T x)
+{
+    const mask_T bits = (mask_T)x;
+    return x - (vec_T)((bits + 0x7fff + (bits >> 16 & 1)) & -0x10000);
+}
+
+/* unit_rounded_T with second terms, `rest` behind the first ones */
+TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
+    uint16_t *to, const int64_t to_row, const int64_t rest)
+{
+    for (int64_t x = 0; x < lanes; x += LANES)
+        for (int64_t r = 0; r < round_up(rows, 32); r += 2) {
+            uint16_t *const at = to + r / 2 * to_row + 2 * x;
+            const vec_T first = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
+            const vec_T second = r + 1 < rows ? load_T(from + (r + 1) * from_row + x) : splat_T(0);
+            store_paired_T(at, first, second);
+            store_paired_T(at + rest, unit_left_T(first), unit_left_T(second));
+        }
+}
+
+/* unit_narrowed_T with second terms, `rest` behind the first ones */
+TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to, const int64_t to_row, const int64_t rest)
+{
+    for (int64_t r = 0; r < round_up(rows, 16); r++)
+        for (int64_t x = 0; x < columns; x += 32) {
+            uint16_t *const at = to + r * to_row + x;
+            const vec_T low = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
+            const vec_T high = r < rows && columns - x > 16 ? load_T(from + r * from_row + x + 16) : splat_T(0);
+            _mm512_storeu_si512(at, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+            _mm512_storeu_si512(at + rest, (__m512i)_mm512_cvtne2ps_pbh((__m512)unit_left_T(high),
+                (__m512)unit_left_T(low)));
+            for (int64_t k = columns - x; k < 32; k++) at[k] = at[k + rest] = 0;
+        }
+}
+
+/* to[x][r] = from[r][x], rounded to bf16, with zeros up to a multiple of 32 rows; where `rest` is not 0, with second
+   terms so far behind the first ones. Rows by twos become pairs, which change places as numbers do. */
+TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to, const int64_t to_row, const int64_t rest)
+{
+    for (int64_t r = 0; r < rows; r += 32)
+        for (int64_t x = 0; x < columns; x += LANES) {
+            vec_T pairs[LANES], left[LANES];
+            UNROLL for (int k = 0; k < LANES; k++) {
+                const int64_t row = r + 2 * k;
+                const vec_T first = row < rows ? load_T(from + row * from_row + x) : splat_T(0);
+                const vec_T second = row + 1 < rows ? load_T(from + (row + 1) * from_row + x) : splat_T(0);
+                store_paired_T((uint16_t *)(void *)(pairs + k), first, second);
+                if (rest) store_paired_T((uint16_t *)(void *)(left + k), unit_left_T(first), unit_left_T(second));
+            }
+            exchange_T(pairs);
+            UNROLL for (int k = 0; k < LANES; k++)
+                _mm512_storeu_si512(to + (x + k) * to_row + r, (__m512i)pairs[k]);
+            if (!rest) continue;
+            exchange_T(left);
+            UNROLL for (int k = 0; k < LANES; k++)
+                _mm512_storeu_si512(to + (x + k) * to_row + r + rest, (__m512i)left[k]);
+        }
+}

@@ -1,0 +1,329 @@
+/* The products of a linear form on matrix units: of features with what is summed before a chunk, of features with
+   values, and those inside a chunk. What meets a product is rounded to bf16; sums stay in f32.
+   - Where no weight is negative, the features that a state is summed from are rounded once, which moves each term by up
+   to 2^-8 of itself. So are the features of queries and the state that they meet where features have either sign: these
+   are many, and what rounding moves them by is of either sign, too. Few of those that are never negative may be all of
+   a row, for which three roundings are too many.
+   - Else, where weights may be negative, so that the scale of a row is below the sum of its terms' magnitudes, and
+   where a power or an exponential follows, numbers are split into two terms of bf16, the second what rounding leaves of
+   them. All but the product of second terms are summed, which leaves an error of about 2^-16. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+#include <string.h>
+
+enum { TILE_ROWS = 16, TILE_DEPTH = 32 };
+enum { PRODUCT_CYCLES = 16, LOAD_CYCLES = 8, STORE_CYCLES = 16, VECTOR_PAIRS = 32 }; /* the last: of f32 in a cycle */
+
+struct states {
+    struct loops *l;
+    int arrays;    /* that there were before the pass */
+    bool *assumed; /* of an array: nothing in it is negative, if that holds of the others */
+    bool *rises;   /* of an array: nothing in it is negative */
+    bool all_rise; /* no weight is negative */
+};
+
+/* ---- signs ---- */
+
+static bool none_negative(struct states *x, int a);
+
+/* `above`: an expression that is not negative where this one is taken, or NULL. */
+static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
+{
+    const struct expr *const *arg = e->arg;
+    if (e == above) return true;
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return none_negative(x, s->operand[e->integer].of);
+    case EXPR_MUL:
+        return arg[0] == arg[1] || (never_negative(x, s, arg[0], above) && never_negative(x, s, arg[1], above));
+    case EXPR_ADD:
+    case EXPR_DIV: return never_negative(x, s, arg[0], above) && never_negative(x, s, arg[1], above);
+    case EXPR_SELECT:
+        if (arg[0]->op == EXPR_LT && arg[0]->arg[0]->op == EXPR_REAL && arg[0]->arg[0]->real >= 0 &&
+            never_negative(x, s, arg[1], arg[0]->arg[1]))
+            return never_negative(x, s, arg[2], above);
+        return never_negative(x, s, arg[1], above) && never_negative(x, s, arg[2], above);
+    default: return real_range(e).low >= 0;
+    }
+}
+
+static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
+{
+    for (; s; s = s->next) {
+        if (!writes_none_negative(x, s->body, a)) return false;
+        for (int k = 0; k < s->assigns; k++) {
+            if (s->assign[k].to.of != a) continue;
+            if (s->op == LOOPS_MAP ? !never_negative(x, s, s->assign[k].expr, NULL)
+                                   : !none_negative(x, s->operand[0].of) ||
+                                         (s->op == LOOPS_DOT && !none_negative(x, s->operand[1].of)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* By induction over what is written: of every element of these tiles it holds if it did before. */
+static bool none_negative(struct states *x, int a)
+{
+    if (x->l->array[a].kind != ARRAY_TILE) return false;
+    if (x->assumed[a]) return true;
+    x->assumed[a] = true;
+    return writes_none_negative(x, x->l->body, a);
+}
+
+static void find_signs(struct states *x)
+{
+    for (int a = 0; a < x->arrays; a++) {
+        memset(x->assumed, 0, (size_t)x->arrays * sizeof *x->assumed);
+        x->rises[a] = none_negative(x, a);
+    }
+}
+
+static bool of_sequence(const struct loops *l, int axis)
+{
+    return axis >= 0 && axis_is_sequence(&l->module->axis[axis]);
+}
+
+/* Of all products of weights with values: those whose sum is over keys, for queries. Without any, of all features that
+   meet a state. */
+static bool weights_rise(const struct states *x, const struct stmt *s, bool pairs, bool *any)
+{
+    bool rise = true;
+    for (; s; s = s->next) {
+        rise &= weights_rise(x, s->body, pairs, any);
+        if (s->op != LOOPS_DOT || x->l->array[s->operand[1].of].kind != ARRAY_TILE) continue;
+        if (!of_sequence(x->l, s->axes[1]) || of_sequence(x->l, s->axes[0]) || of_sequence(x->l, s->axis) != pairs)
+            continue;
+        if (!pairs && x->l->array[s->operand[0].of].kind != ARRAY_TILE) continue;
+        *any = true;
+        rise &= x->rises[s->operand[1].of];
+    }
+    return rise;
+}
+
+/* ---- operands ---- */
+
+static bool is_number(const struct loops *l, const struct ref *r)
+{
+    return l->array[r->of].dtype == DTYPE_F32 && !l->array[r->of].sums;
+}
+
+static bool is_stored(const struct loops *l, const struct ref *r)
+{
+    return l->array[r->of].kind == ARRAY_INPUT && l->array[r->of].dtype == DTYPE_BF16;
+}
+
+static int place_of(const struct ref *r, int axis)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (ref_axis(r, k) == axis) return k;
+    return -1;
+}
+
+static bool written_in(const struct stmt *s, int a)
+{
+    for (; s; s = s->next)
+        if (stmt_writes(s, a) || written_in(s->body, a)) return true;
+    return false;
+}
+
+/* Where a copy of the tile that the product reads may be made once for all that read it: behind what makes it last;
+   NULL: it is made in no list that the product is in. */
+static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
+{
+    for (int d = depth; d >= 0; d--) {
+        struct stmt *last = NULL, *s = d > 0 ? loops[d - 1]->body : l->body, *end = d == depth ? dot : loops[d];
+        for (; s != end; s = s->next)
+            if (stmt_writes(s, a) || written_in(s->body, a)) last = s;
+        if (written_in(end->next, a)) return NULL;
+        while (last && last->next != end && last->next->op == LOOPS_MAP) last = last->next; /* these become one */
+        if (last) return last;
+    }
+    return NULL;
+}
+
+/* A copy of a tile in bf16, of its two axes as they are or `turned`; or -1. */
+static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
+                     bool paired, bool turned, bool two_terms)
+{
+    struct stmt *last = made_last(l, dot, loops, depth, r->of);
+    if (!last) return -1;
+    struct array made = l->array[r->of];
+    for (int k = 0; k < 2 && turned; k++) {
+        made.axes[k] = l->array[r->of].axes[1 - k];
+        made.extent[k] = l->array[r->of].extent[1 - k];
+    }
+    for (struct stmt *s = last->next; s && s->op == LOOPS_COPY; s = s->next) {
+        const struct array *there = &l->array[s->assign[0].to.of];
+        if (s->operand[0].of == r->of && there->matrix && there->paired == paired && there->two_terms == two_terms &&
+            there->axes[0] == made.axes[0])
+            return s->assign[0].to.of;
+    }
+    made.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_%s", made.name, paired ? "pairs" : "rows"));
+    made.dtype = DTYPE_BF16;
+    made.paired = paired;
+    made.matrix = true;
+    made.two_terms = two_terms;
+    pad_matrix_operand(&made);
+    struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    copy->rank = 2;
+    copy->operands = copy->assigns = 1;
+    memcpy(copy->axes, made.axes, sizeof copy->axes);
+    copy->operand[0] = loops_ref(l, r->of);
+    copy->assign[0].to = loops_ref(l, loops_array(l, made));
+    copy->next = last->next;
+    last->next = copy;
+    return copy->assign[0].to.of;
+}
+
+/* The reference to a copy that has the axes at the places `first` and `second` of what it is of. */
+static struct ref of_copy(const struct ref *r, int made, int first, int second)
+{
+    return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
+}
+
+/* Whether the operand, of the axes `other` and `summed`, can be copied: a tile of a thread's own, the state of a chunk,
+   or a parameter with whole vectors in a row. */
+static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows)
+{
+    const struct array *a = &l->array[r->of];
+    if (!is_number(l, r) || a->rank < 2 || place_of(r, other) < 0 || place_of(r, summed) < 0) return false;
+    if (a->kind == ARRAY_TILE) return a->rank == 2 ? !a->shared : rows && axis_is_chunks(&l->module->axis[a->axes[0]]);
+    const struct axis *last = &l->module->axis[a->axes[a->rank - 1]];
+    return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % 16 == 0;
+}
+
+/* The first operand, as rows along what is summed over. */
+static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool two_terms)
+{
+    struct ref *r = &dot->operand[0];
+    const struct array *a = &l->array[r->of];
+    const int row = place_of(r, dot->axes[0]), sum = place_of(r, dot->axis);
+    int made = -1;
+    if (a->kind == ARRAY_TILE && a->rank == 2)
+        made = copy_tile(l, dot, loops, depth, r, false, sum == 0, two_terms);
+    else {
+        const int lane = a->axes[sum];
+        made = packed_tile(l, loops, depth, r->of, lane,
+                           a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[lane].extent, PACK_MATRIX_ROWS);
+        l->array[made].two_terms = two_terms;
+    }
+    if (made >= 0) *r = of_copy(r, made, row, sum);
+    return made >= 0;
+}
+
+/* The second one, as pairs of lanes. */
+static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool two_terms)
+{
+    struct ref *r = &dot->operand[1];
+    const int lane = place_of(r, dot->axes[1]), sum = place_of(r, dot->axis);
+    int made = -1;
+    if (is_stored(l, r)) {
+        const struct axis *axis = &l->module->axis[dot->axes[1]];
+        int64_t lanes = axis->source == SIZE_CONSTANT ? axis->extent : 0;
+        for (int d = 0; d < depth; d++)
+            if (loops[d]->axis == dot->axes[1]) lanes = loops[d]->step;
+        made = packed_tile(l, loops, depth, r->of, dot->axes[1], lanes, PACK_MATRIX_PAIRS);
+    } else
+        made = copy_tile(l, dot, loops, depth, r, true, false, two_terms);
+    if (made >= 0) *r = of_copy(r, made, sum, lane);
+    return made >= 0;
+}
+
+/* ---- products ---- */
+
+static int64_t extent_of(const struct loops *l, struct stmt *const *loops, int depth, int axis)
+{
+    int64_t extent = l->module->axis[axis].source == SIZE_CONSTANT ? l->module->axis[axis].extent : 0;
+    for (int d = 0; d < depth; d++)
+        if (loops[d]->axis == axis) extent = loops[d]->step;
+    return extent;
+}
+
+static int64_t times(int64_t extent, int64_t of)
+{
+    return (extent + of - 1) / of;
+}
+
+/* Whether by the table of what instructions take it is worth its copies, those that others share included. */
+static bool gains(const struct loops *l, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
+{
+    const int64_t rows = extent_of(l, loops, depth, dot->axes[0]), lanes = extent_of(l, loops, depth, dot->axes[1]),
+                  sum = extent_of(l, loops, depth, dot->axis), sums = times(rows, TILE_ROWS) * times(lanes, TILE_ROWS),
+                  steps = times(sum, TILE_DEPTH);
+    const int64_t on_units = sums * (products * steps * PRODUCT_CYCLES + LOAD_CYCLES + STORE_CYCLES) +
+                             (rows + lanes) * sum * products / VECTOR_PAIRS * 2;
+    return rows > 0 && lanes > 0 && sum > 0 && 3 * on_units < 2 * rows * lanes * sum / VECTOR_PAIRS;
+}
+
+/* What a product on units has of its result: whole tiles of rows. */
+static void pad_result(struct loops *l, const struct stmt *dot)
+{
+    struct array *a = &l->array[dot->assign[0].to.of];
+    for (int k = 0; k < a->rank; k++)
+        if (ref_axis(&dot->assign[0].to, k) == dot->axes[0])
+            a->extent[k] = (a->extent[k] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+}
+
+/* Features that meet a state, or values that become part of one. */
+static bool of_state(const struct loops *l, const struct stmt *dot)
+{
+    const struct axis *lane = &l->module->axis[dot->axes[1]];
+    return (!axis_is_sequence(lane) && of_sequence(l, dot->axis)) ||
+           (l->array[dot->operand[0].of].kind == ARRAY_TILE && l->array[dot->operand[0].of].rank > 2);
+}
+
+static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, int depth)
+{
+    struct loops *l = x->l;
+    struct ref *row = &dot->operand[0], *lane = &dot->operand[1];
+    const bool stored = is_stored(l, lane) && place_of(lane, dot->axes[1]) >= 0;
+    const struct array *to = &l->array[dot->assign[0].to.of];
+    if (dot->operands != 2 || dot->where || to->kind != ARRAY_TILE || to->dtype != DTYPE_F32 || dot->rank != 2) return;
+    if (!copies(l, row, dot->axes[0], dot->axis, true)) return;
+    if (!stored && (!copies(l, lane, dot->axes[1], dot->axis, false) || place_of(lane, dot->axes[1]) != 1)) return;
+    if (l->array[row->of].kind == ARRAY_TILE && l->array[row->of].rank == 2 &&
+        !made_last(l, dot, loops, depth, row->of))
+        return;
+    if (!stored && !made_last(l, dot, loops, depth, lane->of)) return;
+    const bool lane_rises = lane->of < x->arrays && x->rises[lane->of],
+               one = of_state(l, dot) ? x->all_rise && !lane_rises : lane_rises && x->rises[row->of];
+    if (!gains(l, dot, loops, depth, one ? 1 : stored ? 2 : 3)) return;
+    copy_rows(l, dot, loops, depth, !one);
+    copy_pairs(l, dot, loops, depth, !one);
+    dot->assign[0].compensation = 0;
+    pad_result(l, dot);
+}
+
+static void walk(struct states *x, struct stmt **body, struct stmt **loops, int depth)
+{
+    for (struct stmt **at = body; *at; at = &(*at)->next) {
+        struct stmt *s = *at;
+        if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
+            loops[depth] = s;
+            walk(x, &s->body, loops, depth + 1);
+        }
+        if (s->op != LOOPS_DOT) continue;
+        const bool paired = !of_sequence(x->l, s->axes[0]) && s->where && x->all_rise &&
+                            gains(x->l, s, loops, depth, 1) && pair_weights(x->l, *body, at, loops, depth, true, true);
+        if (!paired && !(of_sequence(x->l, s->axes[0]) && pair_inputs(x->l, s, loops, depth, true)))
+            pair_state(x, s, loops, depth);
+        while (*at != s) at = &(*at)->next;
+    }
+}
+
+void pair_states(struct compilation *c)
+{
+    struct states x = {.l = c->loops};
+    struct stmt *loops[MAX_LOOPS] = {NULL};
+    bool any = false;
+    struct arena *arena = c->loops->module->arena;
+    x.arrays = c->loops->arrays;
+    x.assumed = arena_alloc(arena, (size_t)x.arrays * sizeof *x.assumed);
+    x.rises = arena_alloc(arena, (size_t)x.arrays * sizeof *x.rises);
+    find_signs(&x);
+    x.all_rise = weights_rise(&x, c->loops->body, true, &any);
+    if (!any) x.all_rise = weights_rise(&x, c->loops->body, false, &any) && any;
+    walk(&x, &c->loops->body, loops, 0);
+}
