@@ -445,8 +445,8 @@ struct array {
     bool matrix; /* TILE of bf16: an operand of products on matrix units. Paired it is their second operand; else the
                     first, whose last axis is the one summed over. Beyond the ranges there are zeros, up to a multiple
                     of 32 along the axis summed over and of 16 along the other */
-    bool two_terms; /* TILE, matrix: what is copied into it is kept as two numbers of bf16, whose sum it nearly is: all of
-                       the first ones, and behind them all of the second ones. Two sums of two terms meet without the
+    bool two_terms; /* TILE, matrix: what is copied into it is kept as two numbers of bf16, whose sum it nearly is: all
+                       of the first ones, and behind them all of the second ones. Two sums of two terms meet without the
                        product of their second ones */
     int64_t held; /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
                      block around it; 0: one, of the range at hand */

@@ -264,10 +264,8 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
 void pass_bf16_pairs(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
-    if (multiplies_states(c))
-        pair_states(c);
-    else if (multiplies_bf16(c))
-        walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
+    if (!multiplies_bf16(c)) return;
+    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
     if (c->program == PROGRAM_SAVED && multiplies_tiles(c)) sum_as_rounded(c->loops, c->loops->body);
     if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
     if (loops_on_matrix_units(c->loops)) c->features_used |= 1U << TARGET_MATRIX_UNITS;

@@ -6,10 +6,12 @@
    a row, for which three roundings are too many.
    - Else, where weights may be negative, so that the scale of a row is below the sum of its terms' magnitudes, and
    where a power or an exponential follows, numbers are split into two terms of bf16, the second what rounding leaves of
-   them. All but the product of second terms are summed, which leaves an error of about 2^-16. */
+   them. All but the product of second terms are summed, which leaves an error of about 2^-16: too much where
+   rows are divided by a sum of such weights, which may nearly vanish. These stay in f32. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
+#include "../target/target.h"
 
 #include <string.h>
 
@@ -100,6 +102,22 @@ static bool weights_rise(const struct states *x, const struct stmt *s, bool pair
         rise &= x->rises[s->operand[1].of];
     }
     return rise;
+}
+
+/* Whether a row is a sum of weights, or divided by one, that may be negative: where it nearly vanishes, every digit of
+   the weights counts. */
+static bool sums_signed(const struct states *x, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        if (sums_signed(x, s->body)) return true;
+        if (s->op != LOOPS_MAP || s->rank != 2 || !of_sequence(x->l, s->axes[0]) || !of_sequence(x->l, s->axes[1]))
+            continue;
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].fold == FOLD_SUM && s->assign[k].to.rank == 1 && s->assign[k].expr->op == EXPR_OPERAND &&
+                !x->rises[s->operand[s->assign[k].expr->integer].of])
+                return true;
+    }
+    return false;
 }
 
 /* ---- operands ---- */
@@ -313,11 +331,12 @@ static void walk(struct states *x, struct stmt **body, struct stmt **loops, int 
     }
 }
 
-void pair_states(struct compilation *c)
+void pass_matrix_states(struct compilation *c)
 {
     struct states x = {.l = c->loops};
     struct stmt *loops[MAX_LOOPS] = {NULL};
     bool any = false;
+    if (!multiplies_states(c)) return;
     struct arena *arena = c->loops->module->arena;
     x.arrays = c->loops->arrays;
     x.assumed = arena_alloc(arena, (size_t)x.arrays * sizeof *x.assumed);
@@ -325,5 +344,7 @@ void pair_states(struct compilation *c)
     find_signs(&x);
     x.all_rise = weights_rise(&x, c->loops->body, true, &any);
     if (!any) x.all_rise = weights_rise(&x, c->loops->body, false, &any) && any;
-    walk(&x, &c->loops->body, loops, 0);
+    if (x.all_rise || !sums_signed(&x, c->loops->body)) walk(&x, &c->loops->body, loops, 0);
+    if (!loops_on_matrix_units(c->loops)) return;
+    c->features_used |= 1U << TARGET_BF16_PRODUCTS | 1U << TARGET_MATRIX_UNITS;
 }

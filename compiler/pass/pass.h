@@ -9,9 +9,8 @@
 bool multiplies_bf16(const struct compilation *c);
 /* The same of products on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
-/* The same of the linear form, forward; and what makes its products of them. (pass/matrix_states.c) */
+/* The same of the linear form, forward. (pass/bf16_pairs.c) */
 bool multiplies_states(const struct compilation *c);
-void pair_states(struct compilation *c);
 enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
 enum { MATRIX_SWEEP = 64 };                                         /* keys and queries of a tile of gradients */
 bool makes_gradients(const struct compilation *c); /* from the rows of what was saved, or alone (pass/bf16_pairs.c) */

@@ -255,8 +255,8 @@ TARGET APART void unit_seen_T(int64_t lanes, float *sum, const uint16_t *weights
 
 /* ==== of a linear form: operands that are packed, of one or two terms of bf16 ==== */
 
-/* unit_block_T where a, b or both are sums of two terms, the second of which lie a_rest or b_rest behind the first ones;
-   0: there are none. */
+/* unit_block_T where a, b or both are sums of two terms, the second of which lie a_rest or b_rest behind the first
+   ones; 0: there are none. */
 TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int64_t a_rest, const uint16_t *b, const int64_t b_row, const int64_t b_rest, float *c,
     const int64_t c_row, const int add)
@@ -295,7 +295,7 @@ TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* c[r][x] = the sum, or, to add, c + that, for any number of rows, up to a multiple of 16, and a multiple of 16 lanes */
+/* The same for any number of rows, up to a multiple of 16, and a multiple of 16 lanes */
 TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int64_t a_rest, const uint16_t *b, const int64_t b_row, const int64_t b_rest, float *c,
     const int64_t c_row, const int add)
