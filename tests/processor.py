@@ -10,11 +10,37 @@ FLAGS = {'x86-64-v2': 'ssse3 sse4_1 sse4_2 popcnt',
 SLOWER_TOO = '-DATTN_SLOWER_TOO=1 -DATTN_NO_TILES'
 
 
+# Of a row's scale, what rounding to bf16 may move it by: of weights, ahead of their product with values; in a linear
+# form on matrix units, which takes what features and states leave of two terms beside. `attnc check` has the same.
+OF_WEIGHTS, OF_LINEAR_FORMS = 2.0 ** -8, 2.0 ** -8 + 2.0 ** -12
+
+
+def cpuinfo():
+    with open('/proc/cpuinfo') as f:
+        return f.read()
+
+
+def has_matrix_units():
+    return ' amx_bf16' in cpuinfo()
+
+
 def multiplies_bf16(slower_too=False):
     """Whether kernels use products of bf16 here, on matrix units or not, where those for x86-64-v4 have them."""
-    with open('/proc/cpuinfo') as f:
-        text = f.read()
-    return ' amx_bf16' in text or (' avx512_bf16' in text and (slower_too or 'GenuineIntel' not in text))
+    text = cpuinfo()
+    return has_matrix_units() or (' avx512_bf16' in text and (slower_too or 'GenuineIntel' not in text))
+
+
+def rounding(spec, target, flags):
+    """Of a row's scale, what rounding to bf16 adds to what a kernel may be off by here. Weights are rounded where none
+    is negative; a linear form rounds on matrix units alone, where its schedule asks for them."""
+    if spec['dtype'] != 'bf16' or target not in ('native', '', 'x86-64-v4'):
+        return 0.0
+    if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 1" in str(spec.get('schedule')):
+        return OF_LINEAR_FORMS
+    signed = not isinstance(spec['similarity'], str) and set(spec['similarity']) & {'linear', 'custom'}
+    if signed or spec.get('algorithm') == 'linear' or not multiplies_bf16(SLOWER_TOO in flags):
+        return 0.0
+    return OF_WEIGHTS
 
 
 def missing_flags(target):

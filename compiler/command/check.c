@@ -65,13 +65,13 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
     }
 }
 
-/* Whether a copy rounds f32 to bf16: weights, before they are multiplied with values. */
-static bool rounds_weights(const struct loops *l, const struct stmt *s)
+/* Whether a copy rounds f32 to bf16 ahead of a product: weights, or features and states of a linear form. */
+static bool rounds(const struct loops *l, const struct stmt *s)
 {
     for (; s; s = s->next) {
-        if (s->op == LOOPS_COPY && l->array[s->operand[0].of].dtype == DTYPE_F32 && l->array[s->assign[0].to.of].paired)
-            return true;
-        if (rounds_weights(l, s->body)) return true;
+        const struct array *to = s->op == LOOPS_COPY ? &l->array[s->assign[0].to.of] : NULL;
+        if (to && l->array[s->operand[0].of].dtype == DTYPE_F32 && (to->paired || to->matrix)) return true;
+        if (rounds(l, s->body)) return true;
     }
     return false;
 }
@@ -79,8 +79,8 @@ static bool rounds_weights(const struct loops *l, const struct stmt *s)
 /* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what
    moving every input by half an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. Where
    weights are rounded to bf16, 2^-8 of the scale comes to it, and 2^-12 where what they are made from are two terms of
-   bf16, in a linear form. Inputs are moved more often where a row has few elements
-   to tell what that changes: of four numbers all may happen to move by little. */
+   bf16, in a linear form. Inputs are moved more often where a row has few elements to tell what that changes: of four
+   numbers all may happen to move by little. */
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                 const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
@@ -248,7 +248,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     bool rounded = false, linear = false;
     enum status status = STATUS_DONE;
     for (int t = 0; t < p->compilations; t++) {
-        rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
+        rounded |= rounds(p->compilation[t]->loops, p->compilation[t]->loops->body);
         linear |= p->compilation[t]->linear;
     }
     add_sizes(c, size, count);

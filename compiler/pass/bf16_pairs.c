@@ -24,7 +24,7 @@ bool multiplies_states(const struct compilation *c)
 {
     enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
     return target_has(c->target, TARGET_MATRIX_UNITS) && dtype == DTYPE_BF16 && c->linear && !c->few &&
-           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED);
+           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING) && schedule_knob(c, "units", 0) == 1;
 }
 
 bool makes_gradients(const struct compilation *c)

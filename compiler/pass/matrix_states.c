@@ -331,6 +331,15 @@ static void walk(struct states *x, struct stmt **body, struct stmt **loops, int 
     }
 }
 
+/* Not by default: their speed has not been measured, and of powers above the fourth two terms lose too much. */
+const char *knob_units(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->linear || x->linear->spec->dtype != DTYPE_BF16 || !target_unit(x->target, TARGET_MATRIX_UNITS))
+        return "it has no linear form in bf16 for a target with matrix units";
+    knob_set_values(knob, 0, 1, (const int64_t[]){1});
+    return NULL;
+}
+
 void pass_matrix_states(struct compilation *c)
 {
     struct states x = {.l = c->loops};

@@ -108,6 +108,7 @@ set -g __attnc_keys \
     'schedule.unroll=' \
     'schedule.crossover=' \
     'schedule.together=' \
+    'schedule.units=' \
     'schedule.backward.tile_q=' \
     'schedule.backward.tile_k=' \
     'schedule.backward.chunk=' \
