@@ -33,8 +33,8 @@ static bool none_negative(struct states *x, int a);
 /* `above`: an expression that is not negative where this one is taken, or NULL. */
 static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
 {
-    const struct expr *const *arg = e->arg;
     if (e == above) return true;
+    const struct expr *const *arg = e->arg;
     switch ((int)e->op) {
     case EXPR_OPERAND: return none_negative(x, s->operand[e->integer].of);
     case EXPR_MUL:
