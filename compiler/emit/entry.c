@@ -151,8 +151,6 @@ struct left_array {
     int v;
 };
 
-enum { MAX_LEFT = MAX_OUTPUTS };
-
 /* The part of that number of the form, for the first target that has it; NULL: it has none. */
 static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
 {
@@ -197,8 +195,10 @@ static bool is_given(const struct emitted_file *e, bool linear, const char *name
     return given;
 }
 
-static int left_arrays(const struct emitted_file *e, bool linear, struct left_array left[MAX_LEFT])
+/* How many there are, and in *of which. */
+static int left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
 {
+    struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
     int count = 0;
     for (int part = 0; part < e->p->parts; part++) {
         const struct graph *const g = graph_of_part(e, linear, part);
@@ -206,23 +206,24 @@ static int left_arrays(const struct emitted_file *e, bool linear, struct left_ar
             const struct value *value = &g->value[v];
             bool before = value->op != GRAPH_INPUT || sums_of_queries(g, value) || !is_left(e, linear, value->name);
             for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
-            if (!before && count < MAX_LEFT) left[count++] = (struct left_array){value->name, g, v};
+            if (!before) left[count++] = (struct left_array){value->name, g, v};
         }
     }
+    *of = left;
     return count;
 }
 
 /* The gradients by learned parameters, and what parts leave for others. */
 static const char *total_members(const struct emitted_file *e, struct arena *arena)
 {
+    struct left_array *left;
     const struct graph *const source = e->c[0]->source;
     const char *members = "", *real = emit_real(e->p->spec->dtype);
-    struct left_array *const left = arena_alloc(arena, MAX_LEFT * sizeof *left);
     for (int v = 0; v < source->values; v++)
         if (is_learned(&source->value[v]))
             members = arena_printf(arena, "%s\n    %s *d%s;", members, real, emit_name(arena, source->value[v].name));
     for (int linear = 0; linear < 2; linear++)
-        for (int n = 0, count = left_arrays(e, linear, left); n < count; n++)
+        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
             members = arena_printf(arena,
                                    left[n].g->value[left[n].v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
                                                                     : "%s\n    %s *%s;",
@@ -335,10 +336,10 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
 /* A call runs one form: those of both may lie in one place. */
 static const char *left_values(const struct emitted_file *e, struct arena *arena)
 {
+    struct left_array *left;
     const char *values = "";
-    struct left_array *const left = arena_alloc(arena, MAX_LEFT * sizeof *left);
     for (int linear = 0; linear < 2; linear++) {
-        for (int n = 0, count = left_arrays(e, linear, left); n < count; n++)
+        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
             values = arena_printf(arena, "%s%s", values, left_value(e, linear, &left[n], arena));
         values = arena_printf(arena, "%s    if (at > most) most = at;\n%s", values, linear ? "" : "    at = 0;\n");
     }
@@ -405,10 +406,10 @@ static const char *wanted(const struct emitted_file *e, struct arena *arena, enu
 /* Statements of a block before the totals are added up: what is its own sum already is not wanted of them. */
 static const char *before_totals(const struct emitted_file *e, struct arena *arena)
 {
+    struct left_array *left;
     const char *statements = "";
-    struct left_array *const left = arena_alloc(arena, MAX_LEFT * sizeof *left);
     for (int linear = 0; linear < 2 && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; linear++)
-        for (int n = 0, count = left_arrays(e, linear, left); n < count; n++)
+        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
             if (left[n].g->value[left[n].v].sums)
                 statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
                                           whole_of(&left[n], arena), left[n].name, whole_of(&left[n], arena));
@@ -458,9 +459,9 @@ static const char *lengths(const struct version *v, int versions, struct arena *
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
-    struct left_array *const left = arena_alloc(t->arena, MAX_LEFT * sizeof *left);
-    const bool totals = e->p->parts && (any_learned(e->c[0]->source) || left_arrays(e, false, left) > 0 ||
-                                        left_arrays(e, true, left) > 0);
+    struct left_array *left;
+    const bool totals = e->p->parts && (any_learned(e->c[0]->source) || left_arrays(e, false, t->arena, &left) > 0 ||
+                                        left_arrays(e, true, t->arena, &left) > 0);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     template_set_number(t, "TOTALS", totals);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
