@@ -1,12 +1,9 @@
 /* attnc tune: searches the schedules of a spec for the shapes named, keeps every result, and writes the best of them
    beside the spec. */
-#include "options.h"
 #include "report.h"
-#include "result.h"
-#include "space.h"
 #include "trial.h"
 #include "tune.h"
-#include "tuned_text.h"
+#include "tuning.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../host/host.h"
@@ -30,80 +27,6 @@ enum {
     LEADERS = 8
 }; /* samples of a leader, for which what it was chosen by does not count; how many at most */
 enum { MAX_EXPECTED = 1 << 20 }; /* points whose expected time is kept */
-
-struct tuning {
-    const struct options *o;
-    const char *file;
-    struct text text; /* of it */
-    struct arena *arena;
-    struct tune_request request;
-    struct unit *unit;
-    struct tune_space space;
-    const struct target *target;
-    struct store *store;
-    struct machine_speed speed;
-    struct tune_experiment experiment;
-    struct tuned_file file_has; /* SPEC.tuned.yaml, before the search */
-    double started;
-    bool live, failed;
-    /* the shape at work */
-    int shape, trials, failures;
-    double until;     /* seconds after the start: of its search */
-    double *expected; /* by the number of the point; 0: not known yet */
-    int64_t expected_size;
-    struct tune_gain best; /* of what was confirmed */
-    struct tune_point best_point;
-    const struct tuned_entry *in_force; /* what the file has for its length, or NULL */
-    struct tune_point in_force_point;
-    bool comparable; /* it is such a point */
-};
-
-/* What came of a shape. */
-struct outcome {
-    struct tune_run run;
-    bool measured; /* something was, in this search */
-    bool compared; /* what the file had in force for it, too */
-};
-
-/* ---- progress ---- */
-
-static double spent(const struct tuning *t)
-{
-    return attn_seconds() - t->started;
-}
-
-static void clear_line(const struct tuning *t)
-{
-    if (t->live) fputs("\r\033[K", stderr);
-}
-
-static void shape_text(const struct tune_shape *s, struct text *out)
-{
-    text_add(out, "n=%lld heads=%lld", (long long)s->length, (long long)s->heads);
-    if (s->kv_heads != s->heads) text_add(out, "/%lld", (long long)s->kv_heads);
-    if (s->batch != 1) text_add(out, " batch=%lld", (long long)s->batch);
-    text_add(out, " threads=%d%s", s->threads, s->backward ? " backward" : "");
-}
-
-/* A line that is written over on a terminal; elsewhere a line when something is better than all before. */
-static void progress(const struct tuning *t, bool better)
-{
-    if (t->o->console.quiet || (!t->live && !better)) return;
-    struct text line = {0}, point = {0};
-    shape_text(&t->request.shape[t->shape], &line);
-    if (t->best.ratio < 1) point_text(&t->space, &t->best_point, &point);
-    clear_line(t);
-    fprintf(stderr,
-            t->live ? "[%d/%d] %s: trial %d%s, best %.3f%s%s, %.0f s left"
-                    : "attnc: %d/%d: %s: trial %d%s, best %.3f%s%s, %.0f s left\n",
-            t->shape + 1, t->request.shapes, line.data, t->trials,
-            t->failures ? arena_printf(t->arena, " (%d failed)", t->failures) : "",
-            t->best.ratio < 1 ? 1 / t->best.ratio : 1.0, point.length ? " times as fast with " : "",
-            point.length ? point.data : "", fmax(0, t->request.time - spent(t)));
-    fflush(stderr);
-    text_free(&line);
-    text_free(&point);
-}
 
 /* ---- the cost model ---- */
 
@@ -142,7 +65,7 @@ static double expected(void *user, const struct tune_point *point)
 static bool stop(void *user)
 {
     const struct tuning *t = user;
-    return trial_interrupted() != 0 || spent(t) > t->until;
+    return trial_interrupted() != 0 || tuning_spent(t) > t->until;
 }
 
 /* ---- trials ---- */
@@ -269,7 +192,7 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
         t->best = tune_gain(result);
         t->best_point = *point;
     }
-    progress(t, better);
+    tuning_progress(t, better);
 }
 
 /* What is known of the point after it has been measured `samples` times, and anew if it leads then; to be freed. */
@@ -373,151 +296,6 @@ static void confirm(struct tuning *t, int64_t run)
 
 /* ---- what comes out ---- */
 
-static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best,
-                     struct text *out)
-{
-    shape_text(shape, out);
-    text_add(out, ": ");
-    if (!best) {
-        text_add(out, "nothing is faster than the usual schedule, beyond noise");
-        return;
-    }
-    struct tune_gain gain = tune_gain(&best->result);
-    text_add(out, "%.3f times as fast (%.3f to %.3f) with ", 1 / gain.ratio, 1 / gain.high, 1 / gain.low);
-    point_text(space, &best->point, out);
-}
-
-static void tell(const struct tuning *t, const struct tune_run *run)
-{
-    struct text line = {0};
-    int measured = 0, shared = 0;
-    for (int k = 0; k < run->trials; k++) {
-        measured += run->trial[k].result.status == TUNE_MEASURED;
-        shared += run->trial[k].same_as != 0;
-    }
-    if (measured)
-        describe(&run->experiment.shape, &run->experiment.space, run_best(run), &line);
-    else {
-        shape_text(&run->experiment.shape, &line);
-        text_add(&line, ": nothing was measured");
-    }
-    printf("%s; %d measured", line.data, measured);
-    if (shared) printf(" (%d with the same C as another)", shared);
-    printf(", %d failed\n", t->failures);
-    fflush(stdout);
-    text_free(&line);
-}
-
-/* Adds the lines about searches of forward where this one is of the gradients, and the other way round. */
-static void keep_comments(bool backward, const char *has, struct text *says)
-{
-    for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        const int n = (int)strcspn(line, "\n");
-        const char *mark = strstr(line, " backward: ");
-        if ((mark && mark < line + n) != backward) text_add(says, "\n%.*s", n, line);
-    }
-}
-
-/* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what
-   it has. */
-static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
-{
-    const struct outcome *max = NULL;
-    struct text says = {0};
-    for (int k = 0; k < count; k++) {
-        const struct tune_shape *shape = &outcome[k].run.experiment.shape;
-        if (!outcome[k].measured) continue;
-        if (!max || shape->batch * shape->heads > max->run.experiment.shape.batch * max->run.experiment.shape.heads)
-            max = &outcome[k];
-        if (says.length) text_add(&says, "\n");
-        describe(shape, &outcome[k].run.experiment.space, run_best(&outcome[k].run), &says);
-    }
-    const struct tune_trial *best = max ? run_best(&max->run) : NULL;
-    const struct tuned_entry *has = max ? tuned_in_force(&t->file_has, max->run.experiment.shape.length) : NULL;
-    const bool own = has && tuned_length(has) == max->run.experiment.shape.length,
-               keep = max && !max->compared && (own || !best);
-    if (keep && !trial_interrupted())
-        mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found",
-                t->file_has.path, (long long)max->run.experiment.shape.length);
-    if (max && !keep) {
-        const struct tune_space *space = &max->run.experiment.space;
-        const struct tune_point by_default = point_default(space);
-        const bool backward = max->run.experiment.shape.backward;
-        if (own) keep_comments(backward, has->says, &says);
-        *entry = tuned_entry(space, best ? &best->point : &by_default, 1, arena_copy(t->arena, says.data));
-        tuned_join(entry, backward, has);
-        entry->length = max->run.experiment.shape.length;
-    }
-    text_free(&says);
-    return max && !keep;
-}
-
-/* SPEC.tuned.yaml, where there is something new to write. */
-static enum status write_tuned(struct tuning *t, const struct outcome *outcome, int count)
-{
-    struct tuned_entry found[MAX_SCHEDULES], all[MAX_SCHEDULES];
-    int entries = 0;
-    bool measured = false;
-    for (int k = 0, next; k < count; k = next) {
-        for (next = k;
-             next < count && outcome[next].run.experiment.shape.length == outcome[k].run.experiment.shape.length;
-             next++)
-            measured |= outcome[next].measured;
-        if (entries < MAX_SCHEDULES) entries += entry_of(t, outcome + k, next - k, &found[entries]);
-    }
-    const char *path = t->file_has.path;
-    if (!measured)
-        mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
-    if (entries == 0) return STATUS_DONE;
-    entries = tuned_merge(&t->file_has, found, entries, all);
-    const char *own = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine,
-                                   t->experiment.compiler);
-    const char *says = tuned_header(t->arena, &t->file_has, all, entries, own),
-               *base = t->file_has.base ? t->file_has.base : t->text.data;
-    struct text out = {0};
-    enum status status = STATUS_MACHINE;
-    if (!tuned_text(base, strlen(base), says, all, entries, &out))
-        complain(t->o, "%s: there is no place for a schedule in it", t->file);
-    else if (t->file_has.other_spec && rename(path, arena_printf(t->arena, "%s~", path)) != 0)
-        complain(t->o, "cannot rename %s to %s~: %s", path, path, strerror(errno));
-    else
-        status = write_whole(t->o, path, out.data, out.length);
-    if (status == STATUS_DONE) mention(t->o, "", "wrote %s", path);
-    text_free(&out);
-    return status;
-}
-
-/* ---- a machine that has other things to do ---- */
-
-/* More than noise that a median takes care of: what was measured of the same thing then differs from time to time. */
-static const double UNSTEADY = 1.1;
-
-static void say_unsteady(const struct tuning *t, const struct tune_run *run)
-{
-    struct tune_spread spread = run_spread(run);
-    struct text shape = {0};
-    if (!(spread.high > UNSTEADY * spread.low)) return;
-    shape_text(&run->experiment.shape, &shape);
-    mention(t->o, "warning",
-            "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs "
-            "may be at work",
-            shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
-    text_free(&shape);
-}
-
-static void say_peak_moved(struct tuning *t)
-{
-    struct machine_speed now;
-    if (t->o->console.quiet || trial_interrupted() ||
-        !trial_machine(t->o, t->unit->spec->dtype, t->speed.threads, false, &now))
-        return;
-    if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
-        mention(t->o, "warning",
-                "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or "
-                "other programs are at work",
-                t->speed.peak / 1e9, now.peak / 1e9);
-}
-
 static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
 {
     struct text page = {0};
@@ -595,7 +373,7 @@ static enum status tune(struct tuning *t)
             t->speed.threads == 1 ? "" : "s");
     t->started = attn_seconds();
     for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
-        double begin = spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
+        double begin = tuning_spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
         int64_t run;
         t->trials = t->failures = 0;
         t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
@@ -614,17 +392,17 @@ static enum status tune(struct tuning *t)
         search(t, run);
         const bool tried = t->trials > 0, compared = tried && compare(t, run);
         if (tried && !t->failed) confirm(t, run);
-        clear_line(t);
+        tuning_clear_line(t);
         const struct tune_run *stored = t->failed ? NULL : read_run(t, run);
         if (!stored) break;
         outcome[count++] = (struct outcome){*stored, t->trials > t->failures, compared};
-        tell(t, stored);
-        say_unsteady(t, stored);
+        tuning_tell(t, stored);
+        tuning_say_unsteady(t, stored);
     }
     if (t->failed) return STATUS_MACHINE;
     if (count > 0) {
-        say_peak_moved(t);
-        status = write_tuned(t, outcome, count);
+        tuning_say_peak_moved(t);
+        status = tuning_write(t, outcome, count);
     }
     if (status == STATUS_DONE && t->o->report) {
         struct tune_run *runs = arena_alloc(t->arena, (size_t)count * sizeof *runs);
