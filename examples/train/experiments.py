@@ -120,10 +120,13 @@ def text(steps: int = 256) -> List[Run]:
 
 
 def text_time() -> List[Run]:
-    names = ("softmax", "polysketch random r32", f"polysketch random r32 + local")
-    return [Run(f"text-time-{kernels}", name, causal_variants(64)[name], "text", length, 1, 8, TOKENS // length, 4e-3,
+    """Time alone: every kind, and by PyTorch those that it has, or that are put together of its operations."""
+    every = causal_variants(64)
+    composed = ("softmax", "polysketch random r32", "polysketch random r32 + local")
+    return [Run(f"text-time-{kernels}", name, every[name], "text", length, 1, 8, TOKENS // length, 4e-3,
                 width=64, layers=2, warmup=20, every=0, kernels=kernels)
-            for kernels in ("attnc", "torch") for length in CONTEXTS for name in names]
+            for kernels, names in (("attnc", tuple(every)), ("torch", composed))
+            for length in CONTEXTS for name in names]
 
 
 # ---- in three minutes

@@ -5,7 +5,7 @@ import math
 import os
 import re
 import statistics
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import plot
 import results
@@ -72,7 +72,7 @@ def synthetic(rows: Rows) -> str:
 def _by_context(rows: Rows, cell: Any) -> str:
     contexts = sorted({row["length"] for row in rows})
     made = []
-    for name in _names(sorted(rows, key=lambda row: row["length"])):
+    for name in _names(rows):
         at = {row["length"]: row for row in rows if row["variant"] == name}
         made.append([name] + [cell(at[n]) if n in at else "" for n in contexts])
     return _table([""] + [f"{int(n)}" for n in contexts], made)
@@ -91,61 +91,65 @@ def text_bits(rows: Rows) -> str:
     return _table([""] + [f"{length:.0f}, {steps:.0f} steps" for length, steps in columns], made)
 
 
+def step_times(rows: Rows) -> Dict[Tuple[str, int], float]:
+    """Seconds of a step of a language model by variant and context: what was run for its time counts first."""
+    return {(row["variant"], row["length"]): row["step_seconds"] for group in ("text", "text-time-attnc")
+            for row in rows if row["group"] == group and row["step_seconds"]}
+
+
 def text_speed(rows: Rows) -> str:
-    return _by_context([row for row in rows if row["step_seconds"]], lambda row: f"{1 / row['step_seconds']:.2f}")
+    times = [{"variant": name, "length": length, "step_seconds": took} for name in causal_variants(64)
+             for (of_name, length), took in step_times(rows).items() if of_name == name]
+    return _by_context(times, lambda row: f"{1 / row['step_seconds']:.2f}")
 
 
 def text_time(rows: Rows) -> str:
+    by_torch = {row["variant"] for row in rows if row["group"].endswith("torch")}
     kept = [{**row, "variant": f"{row['variant']}, by {'attnc' if row['group'].endswith('attnc') else 'PyTorch'}"}
-            for row in rows if row["done"]]
-    return _by_context(sorted(kept, key=lambda row: (row["length"], row["variant"])),
+            for row in rows if row["done"] and row["variant"] in by_torch]
+    return _by_context(sorted(kept, key=lambda row: str(row["variant"])),
                        lambda row: f"{1 / row['step_seconds']:.2f}")
 
 
 TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis-time",)),
           "synthetic": (synthetic, ("induction", "copying")), "bits": (text_bits, ("text",)),
-          "speed": (text_speed, ("text",)), "pytorch": (text_time, ("text-time-attnc", "text-time-torch"))}
+          "speed": (text_speed, ("text", "text-time-attnc")), "pytorch": (text_time, ("text-time-attnc", "text-time-torch"))}
 
 
 def pictures(folder: str, into: str = "") -> None:
     """What curves.csv and results.csv have enough for."""
     curves = results.read(os.path.join(folder, "curves.csv"))
     rows = results.read(os.path.join(folder, "results.csv"))
-    timed = {(row["group"], row["variant"], row["length"], row["seed"], row["steps"]) for row in rows
-             if row["step_seconds"]}
+    took = step_times(rows)
     into = into or folder
 
-    def of(group: str, variant: str, length: int, x: str, scale: float = 1.0, among: Any = None) -> plot.Points:
-        """The curve of the first seed, and the longest with it; of runs that are `among` these, where that is asked."""
-        def run(row: Dict[str, Any]) -> Any:
-            return row["group"], row["variant"], row["length"], row["seed"], row["of"]
-
-        found = [row for row in curves if run(row)[:3] == (group, variant, length) and (among is None or run(row) in among)]
+    def of(group: str, variant: str, length: int, seconds: float = 1.0, scale: float = 1.0) -> plot.Points:
+        """The curve of the first seed, and the longest with it, with that many seconds for a step."""
+        found = [row for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
         one = min(((row["seed"], -row["of"]) for row in found), default=None)
-        return [(row[x], row["loss"] * scale) for row in found
+        return [(row["step"] * seconds, row["loss"] * scale) for row in found
                 if (row["seed"], -row["of"]) == one and row["loss"] is not None and not math.isnan(row["loss"])]
 
     names = ("x^2", "x^4", "x^8", "geometric 3", "learned 3", "softmax", "elu + 1", "fixed learned 2")
-    lines = {name: points for name in names if len(points := of("thesis", name, 50, "step")) > 1}
+    lines = {name: points for name in names if len(points := of("thesis", name, 50)) > 1}
     if lines:
         write(os.path.join(into, "thesis.svg"),
               plot.lines("Reversing 50 integers", "iteration", "loss", lines, log_x=True, log_y=True))
     names = ("softmax", "polynomial 4", "polysketch learned r32 + local", "polysketch random r32 + local",
-             "polysketch random r32", "elu + 1", "hedgehog", "performer 256")
+             "polysketch random r32", "elu + 1", "hedgehog", "performer 256", "window 256", "local blocks 256")
     longest = max(CONTEXTS)
-    lines = {name: points for name in names
-             if len(points := of("text", name, longest, "seconds", 1 / math.log(2), timed)) > 1}
+    lines = {name: points for name in names if (name, longest) in took
+             and len(points := of("text", name, longest, took[name, longest], 1 / math.log(2))) > 1}
     if lines:
         write(os.path.join(into, "text.svg"),
               plot.lines(f"Language models, context {longest}: loss against time", "seconds of training, one thread",
                          "bits per byte, held out", lines))
     for group, length, title in (("induction", 128, "Induction heads"), ("copying", 64, "Selective copying")):
-        lines = {name: points for name in (*SYNTHETIC, UNAIDED) if len(points := of(group, name, length, "step")) > 1}
+        lines = {name: points for name in (*SYNTHETIC, UNAIDED) if len(points := of(group, name, length)) > 1}
         if lines:
             write(os.path.join(into, f"{group}.svg"),
                   plot.lines(f"{title}, easier tasks first", "step", "loss", lines, log_y=True))
-    rows = [row for row in rows if row["group"] == "text" and row["step_seconds"]]
-    speed = {name: sorted((row["length"], 1 / row["step_seconds"]) for row in rows if row["variant"] == name)
+    speed = {name: sorted((length, 1 / took[name, length]) for of_name, length in took if of_name == name)
              for name in names}
     speed = {name: points for name, points in speed.items() if len(points) > 1}
     if speed:
