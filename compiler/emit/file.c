@@ -120,19 +120,33 @@ static void includes(const struct emitted_file *e, struct text *out)
                                                               : ""));
 }
 
-/* `used`: by some target's code wherever this is compiled. */
-static void tables(const struct compilation *c, bool used, struct text *out)
+static bool has_table(const struct compilation *c, const char *name)
 {
-    for (int a = 0; a < c->loops->arrays; a++) {
-        const struct array *array = &c->loops->array[a];
-        if (array->kind != ARRAY_TABLE) continue;
-        int64_t n = 1;
-        for (int k = 0; k < array->rank; k++) n *= c->loops->module->axis[array->axes[k]].extent;
-        text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ",
-                 emit_name(c->loops->module->arena, array->name), (long long)n);
-        for (int64_t k = 0; k < n; k++)
-            text_add(out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
-        text_add(out, "};\n\n");
+    for (int a = 0; a < c->loops->arrays; a++)
+        if (c->loops->array[a].kind == ARRAY_TABLE && strcmp(c->loops->array[a].name, name) == 0) return true;
+    return false;
+}
+
+/* Those of all programs, each once. */
+static void tables(const struct compilation *const *all, int count, struct text *out)
+{
+    bool used = false; /* by some target's code wherever this is compiled */
+    for (int k = 0; k < count; k++) used |= emit_certain_target(all[k]->target);
+    for (int k = 0; k < count; k++) {
+        const struct loops *const l = all[k]->loops;
+        for (int a = 0; a < l->arrays; a++) {
+            const struct array *const array = &l->array[a];
+            bool there = array->kind != ARRAY_TABLE;
+            for (int before = 0; before < k && !there; before++) there = has_table(all[before], array->name);
+            if (there) continue;
+            int64_t n = 1;
+            for (int d = 0; d < array->rank; d++) n *= l->module->axis[array->axes[d]].extent;
+            text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ",
+                     emit_name(l->module->arena, array->name), (long long)n);
+            for (int64_t i = 0; i < n; i++)
+                text_add(out, "%s%s%.17g", i ? "," : "", i % 6 == 0 ? "\n    " : " ", array->data[i]);
+            text_add(out, "};\n\n");
+        }
     }
 }
 
@@ -248,9 +262,7 @@ void emit_source(const struct emission *p, const struct target *only, const char
     includes(e, file);
     emit_preamble(e, out);
     if (emit_any_on_matrix_units(c, compilations)) emit_tile_registers(out);
-    bool certain = false;
-    for (int k = 0; k < compilations; k++) certain |= emit_certain_target(c[k]->target);
-    tables(c[0], certain, out);
+    tables(c, compilations, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = emit_same_target(c + k, compilations - k);
         one_target(c + k, count, emit_guard(c, k), out);

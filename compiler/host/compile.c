@@ -222,7 +222,8 @@ static int run_program(const struct job *j, const char *const *argument, struct 
 /* Compiles file.c of the build folder to file.so. */
 static int compile(const struct job *j, const char *file, bool openmp, struct text *log, const char **command)
 {
-    static const char *const usual[] = {"-O2", "-std=gnu11", "-fPIC", "-shared"};
+    /* a kernel calls its own functions, whatever the program that loads it has of their names */
+    static const char *const usual[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
     for (int k = 0; k < j->compiler.count; k++) argument[n++] = j->compiler.word[k];

@@ -90,12 +90,12 @@ static void place_kept(struct compilation *c, const struct stmt *folds)
     for (int slot = 0; slot < l->arrays; slot++) {
         if (!array_has_slots(l, &l->array[slot])) continue;
         const int kept = kept_before(l, folds, slot);
+        const int64_t line = LINE / dtype_bytes(l->array[slot].dtype), length = padded_tile(&l->array[slot], line);
         c->slot_is_kept &= kept >= 0;
-        if (kept < 0) continue;
-        const int64_t line = LINE / dtype_bytes(l->array[kept].dtype);
+        if (kept < 0) continue; /* what a sum of one chunk leaves over */
         padded_tile(&l->array[kept], line);
         l->array[kept].offset = l->array[slot].offset = l->kept;
-        l->kept += padded_tile(&l->array[slot], line); /* which has one axis more, and may be larger */
+        l->kept += length; /* it has one axis more than what is kept, and may be larger */
     }
     l->slot = l->kept;
     for (int a = 0; a < l->arrays; a++) {
@@ -205,6 +205,7 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
 void pass_expose_state(struct compilation *c)
 {
     if (c->program != PROGRAM_EXTEND && c->program != PROGRAM_FOLD) return;
+    if (c->early_chunks) return; /* which may be summed whole when the query comes */
     struct loops *const l = c->loops;
     struct module *const m = l->module;
     struct roles roles;

@@ -54,6 +54,7 @@ struct compilation {
     bool slot_is_kept;                 /* what is kept of a state lies as a chunk's slot does, for queries to meet */
     bool short_tile;                   /* of EXTEND: for calls of at most FEW_TOKENS tokens, which a tile has then */
     const struct compilation *for_few; /* and of that for all calls: this one; NULL: the tiles are as short */
+    bool early_chunks;                 /* a query's chunk may be one before that of its own position */
     double near_keys;                  /* keys that a query meets itself in the linear form */
     const char *reason;                /* and this says why */
 };

@@ -158,11 +158,17 @@ def draw(seed, number, numbers):
     rng = random.Random('%d %d %d' % (seed, number, numbers))
     spec, length = draw_spec(rng, numbers), lambda: rng.choice([size(rng), rng.randrange(1, 71), rng.randrange(1, 200)])
     kv_heads, n_k = rng.choice([1, 1, 2, 3]), length()
-    return {'spec': spec, 'targets': rng.sample(TARGETS, rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [],
-            'standalone': rng.random() < 0.1,
-            'optimize': '-fsyntax-only' if numbers
-            else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
-            'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads,
-            'n_q': n_k if rng.random() < 0.6 else length(),
-            'n_k': n_k, 'batch': rng.choice([1, 1, 2]), 'threads': rng.randrange(1, 5), 'seed': number,
-            'ids': rng.choice(['sorted', 'rising', 'many'])}
+    drawn = {'spec': spec, 'targets': rng.sample(TARGETS, rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [],
+             'standalone': rng.random() < 0.1,
+             'optimize': '-fsyntax-only' if numbers
+             else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
+             'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads,
+             'n_q': n_k if rng.random() < 0.6 else length(),
+             'n_k': n_k, 'batch': rng.choice([1, 1, 2]), 'threads': rng.randrange(1, 5), 'seed': number,
+             'ids': rng.choice(['sorted', 'rising', 'many'])}
+    if numbers and 'project' not in spec and rng.random() < 0.5:   # a sequence that grows
+        spec['emit'] = ['forward', 'decode']
+        if spec.get('mask', 'causal') == 'causal': spec['mask'] = 'causal'
+        else: spec['mask'] = {'all': rng.sample(['causal', spec['mask']], 2)}
+    drawn['chunks'] = [rng.choice([1, 2, 7, 16, 33, 64, rng.randrange(1, 200)]) for _ in range(rng.randrange(1, 5))]
+    return drawn
