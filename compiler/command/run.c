@@ -381,7 +381,8 @@ static double number_at(const struct attn_array *a, int64_t k)
     return 0;
 }
 
-/* The largest difference of two outputs, as a part of the largest number of its row; NaN agrees with NaN alone. */
+/* The largest difference of two outputs, as a part of the largest number of its row; NaN and infinities agree with
+   themselves alone. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
     const int64_t dim = a->shape[3], rows = a->shape[0] * a->shape[1] * a->shape[2];
@@ -390,8 +391,10 @@ static double difference(const struct attn_array *a, const struct attn_array *b)
         double scale = 0, off = 0;
         for (int64_t e = row * dim; e < (row + 1) * dim; e++) {
             const double x = number_at(a, e), y = number_at(b, e);
-            if (isnan(x) != isnan(y)) return INFINITY;
-            if (x == y || isnan(x)) continue;
+            if (!isfinite(x) || !isfinite(y)) {
+                if (x != y && !(isnan(x) && isnan(y))) return INFINITY;
+                continue;
+            }
             off = fmax(off, fabs(x - y));
             scale = fmax(scale, fabs(y));
         }

@@ -134,7 +134,7 @@ static bool find_sums(const struct separation *x, struct plan *plan, const struc
 /* Whether weight v is used only by sums over one region that the features serve; fills in the plan. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
-    const struct expr *where = NULL, *far = x->value->expr, *const position = separate_query_position(x);
+    const struct expr *where = NULL, *far = x->value->expr;
     *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1};
     x->exponentials = false;
     if (!find_sums(x, plan, &where) || !plan->users) return false;
@@ -151,13 +151,10 @@ static bool make_plan(struct separation *x, struct plan *plan)
         plan->reach = blocks.reach;
         plan->ahead = blocks.causal ? -1 : blocks.ahead;
         plan->region = blocks.rest;
-        plan->last = position;
+        plan->last = separate_query_position(x);
     } else if (!separate_prefix_region(x, &plan->region, &plan->last))
         return separate_none(x, "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what "
                                 "these make have), for a state only takes keys in") != NULL;
-    int64_t behind;
-    if (plan->last && known_difference(x->m, plan->last, position, &behind) && behind == -1)
-        plan->last = position; /* its own chunk ends no earlier, and what is carried to that is all before the query */
     if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies
                          after it */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
@@ -171,10 +168,11 @@ static bool make_plan(struct separation *x, struct plan *plan)
     plan->near = far;
     if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2],
-                          *of[2] = {plan->last, j};
+                          *position[2] = {plan->last, j};
         for (int k = 0; k < 2; k++)
             number[k] = separate_make(
-                x, EXPR_DIV, separate_make(x, EXPR_SUB, of[k], separate_make(x, EXPR_FLOORMOD, of[k], size)), size);
+                x, EXPR_DIV,
+                separate_make(x, EXPR_SUB, position[k], separate_make(x, EXPR_FLOORMOD, position[k], size)), size);
         if (far->arg[0] == separate_make(x, EXPR_EQ, number[0], number[1]) ||
             far->arg[0] == separate_make(x, EXPR_EQ, number[1], number[0])) {
             if (plan->ahead < 0) plan->near = far->arg[1];

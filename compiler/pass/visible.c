@@ -105,6 +105,17 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
     return true;
 }
 
+/* How far after a query's position a key is, whatever the query; false: it is not known. */
+static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
+{
+    int64_t of[2];
+    if (key->op != EXPR_MIN && key->op != EXPR_MAX)
+        return known_difference(x->m, key, separate_query_position(x), distance);
+    if (!after_query(x, key->arg[0], &of[0]) || !after_query(x, key->arg[1], &of[1])) return false;
+    *distance = of[(of[1] < of[0]) == (key->op == EXPR_MIN)];
+    return true;
+}
+
 bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last)
 {
     *last = NULL;
@@ -115,8 +126,10 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     bool all_alike = !expr_has(found, EXPR_INDEX);
     *where = all_alike ? separate_make(x, EXPR_LT, j, separate_make(x, EXPR_ADD, found, one))
                        : separate_make(x, EXPR_LE, j, found);
-    /* it may lie after all keys, which no chunk does */
-    if (found != separate_query_position(x))
+    int64_t distance;
+    if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
+        found = separate_query_position(x); /* without its own key it still sees all that comes before its chunk */
+    else                                    /* it may lie after all keys, which no chunk does */
         found = separate_make(x, EXPR_MIN, found,
                               separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
     if (!all_alike) *last = found;
