@@ -7,7 +7,10 @@
 #include <stdio.h>
 
 /* How often to do what takes long: once under the sanitizers, for ./dev test runs it without them, too. */
-#ifdef __SANITIZE_ADDRESS__
+#ifndef __has_feature /* clang's; gcc has a macro of its own */
+#define __has_feature(name) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
 #define UNIT_TIMES(n) 1
 #else
 #define UNIT_TIMES(n) (n)

@@ -116,7 +116,7 @@ static void test_exhaustive(void)
 static void test_order(void)
 {
     static struct asked a, b, c;
-    for (int n = 0; n < landscape_count; n++)
+    for (int n = 0; n < UNIT_TIMES(landscape_count); n++)
         for (int s = 0; search_names[s]; s++) {
             const struct landscape *l = &landscapes[n];
             struct search_request request = request_of(l, 5, 60);
