@@ -508,9 +508,15 @@ static int extend_some(struct call call, const struct version *extends, const st
     params.IDS_PARAM += b * call.p.capacity;
     call.params = &params;
 #endif
+#if UNCOPIED
+    const int64_t first = s.length; /* that the call brings */
+#endif
     for (int64_t m; n > 0; n -= m) {
 #if UNCOPIED
-        const int in_place = s.length == s.summed && n >= extends->chunk; /* none has to stand before them */
+        int in_place = first_needed(&s) >= first; /* what has to stand before them does so in the call's arrays */
+#if CARRIED
+        in_place &= n >= extends->chunk;
+#endif
 #else
         const int in_place = 0;
 #endif
@@ -562,7 +568,7 @@ static int extend_some(struct call call, const struct version *extends, const st
         if (error) return error;
         s.length += m;
         count_summed(extends, &s);
-        if (in_place) { /* those of the chunk that is not full */
+        if (in_place) { /* those that are needed by themselves */
             s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
             remember_each(keys, &of_keys, count, k + (m - left) * of_k.row, &of_k, left);
