@@ -292,38 +292,85 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 16 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`;
-   or NULL. Numbers are read in the order in which they lie,
-   which is what the machine prefetches. */
-TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+/* Asks for rows of `width` numbers ahead of their use. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
+   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, float *c)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++)
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(b + (whole ? k : min(k, last)) * b_row + s) * load_v4(a + s);
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
+   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+TARGET_v4 INLINE void some_columns_v4(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
-    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
-        vec_v4 t[16];
-        UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-        for (int64_t first = 0; first < steps; first += 128)
-            UNROLL for (int k = 0; k < 16; k++)
-                for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                    t[k] += (wide ? load_v4(wide + k * steps + s)
-                        : load_v4(b + (whole ? k : min(k, last)) * b_row + s)) * load_v4(a + s);
-        store_v4(c, lane_sums_v4(t));
+    vec_v4 t[4][16];
+    UNROLL for (int k = 0; k < 16; k += 2) {
+        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v4 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v4){0};
+        fetch_v4(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 16) {
+            const vec_v4 x0 = wide ? load_v4(wide_k + s) : load_v4(first + s),
+                x1 = wide ? load_v4(wide_k + steps + s) : load_v4(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v4 y = load_v4(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
+}
+
+/* The same for any number of rows. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, c);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v4(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v4(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v4(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v4(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is fetched 64 rows early. Several rows share what is widened. */
+   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
+   more, two by two, which share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const float *wide = NULL;
     int64_t x = 0;
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        UNROLL for (int k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_v4(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+        if (64 && rows == 1) fetch_v4(16, steps, b + 64 * b_row, b_row);
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
-    if (x < columns) columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -405,25 +452,32 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
-   single row takes 128 lanes at once, and so reads b in the order in which it lies. */
+/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
+   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    const int64_t early = rows > 1 ? 64 : 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        for (int64_t k = 64; k < 64 + 16; k++)
-            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + k * b_step + x, 0, 2);
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
+            if (early) fetch_v4(16, lanes, b + early * b_step, b_step);
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
-        dot_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 16) {
+            const int64_t ask = 16 * (x + vectors * 16) / lanes; /* not all at once: so many can be under way */
+            if (early) fetch_v4(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            asked = ask;
+            dot_v4(vectors, vectors * 16, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
+                then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -1112,35 +1166,85 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 8 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`;
-   or NULL. Numbers are read in the order in which they lie,
-   which is what the machine prefetches. */
-TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+/* Asks for rows of `width` numbers ahead of their use. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
+   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, float *c)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++)
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(b + (whole ? k : min(k, last)) * b_row + s) * load_v3(a + s);
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
+   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
-    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
-        vec_v3 t[8];
-        UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-        for (int64_t first = 0; first < steps; first += 64)
-            UNROLL for (int k = 0; k < 8; k++)
-                for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                    t[k] += (wide ? load_v3(wide + k * steps + s)
-                        : load_v3(b + (whole ? k : min(k, last)) * b_row + s)) * load_v3(a + s);
-        store_v3(c, lane_sums_v3(t));
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : load_v3(first + s),
+                x1 = wide ? load_v3(wide_k + steps + s) : load_v3(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* The same for any number of rows. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, c);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is fetched 0 rows early. Several rows share what is widened. */
+   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
+   more, two by two, which share what is widened. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const float *wide = NULL;
     int64_t x = 0;
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        columns_v3(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+        if (0 && rows == 1) fetch_v3(8, steps, b + 0 * b_row, b_row);
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
-    if (x < columns) columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -1222,22 +1326,32 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is fetched 0 rows early, and widened, some rows at a time. A
-   single row takes 64 lanes at once, and so reads b in the order in which it lies. */
+/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
+   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    const int64_t early = rows > 1 ? 32 : 0;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
+            if (early) fetch_v3(16, lanes, b + early * b_step, b_step);
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
-        dot_v3(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            if (early) fetch_v3(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
+                then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -1911,38 +2025,84 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for 4 columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`;
-   or NULL. Numbers are read in the order in which they lie,
-   which is what the machine prefetches. */
-INLINE void columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+/* Asks for rows of `width` numbers ahead of their use. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
+   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, float *c)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++)
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(b + (whole ? k : min(k, last)) * b_row + s) * load_any(a + s);
+    store_any(c, lane_sums_any(t));
+}
+
+/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
+   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
-    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
-        vec_any t[4];
-        UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-        for (int64_t first = 0; first < steps; first += 32)
-            UNROLL for (int k = 0; k < 4; k++)
-                for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                    t[k] += (wide ? load_any(wide + k * steps + s)
-                        : load_any(b + (whole ? k : min(k, last)) * b_row + s)) * load_any(a + s);
-        store_any(c, lane_sums_any(t));
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : load_any(first + s),
+                x1 = wide ? load_any(wide_k + steps + s) : load_any(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* The same for any number of rows. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, c);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
-   memory, and is fetched 64 rows early. Several rows share what is widened. */
+   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
+   more, two by two, which share what is widened. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const float *wide = NULL;
     int64_t x = 0;
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
-        UNROLL for (int k = 0; k < 4; k++)
-            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + (k + 64) * b_row + s, 0, 2);
-        columns_any(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+        if (64 && rows == 1) fetch_any(4, steps, b + 64 * b_row, b_row);
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
-    if (x < columns) columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -2024,25 +2184,32 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is fetched 64 rows early, and widened, some rows at a time. A
-   single row takes 32 lanes at once, and so reads b in the order in which it lies. */
+/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
+   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
+    const int64_t early = rows > 1 ? 64 : 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        for (int64_t k = 64; k < 64 + 16; k++)
-            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + k * b_step + x, 0, 2);
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
+            if (early) fetch_any(16, lanes, b + early * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
-        dot_any(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor, compensation);
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            if (early) fetch_any(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
+                then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 

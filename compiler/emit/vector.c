@@ -76,6 +76,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     set_constants(x, f64, dq);
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
     template_set_number(x, "EARLY", target->early);
+    template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "SOME", 16); /* rows: no more than a core can wait for at a time */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
@@ -120,7 +121,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     static const char *const names[] = {"bits",         "bit",       "finite",      "add_seen",   "add_seen_lanes",
                                         "block",        "parts",     "dot",         "dot_finite", "dot_finite_lanes",
                                         "columns",      "dot_along", "dot_fetched", "dot_ahead",  "row",
-                                        "finite_stored"};
+                                        "finite_stored", "fetch", "some_columns", "all_columns"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

@@ -15,7 +15,7 @@ struct target {
     const char *vectors;   /* "AVX-512" */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
-    int early; /* so many rows ahead few queries fetch keys and values; 0: they leave it to the machine */
+    int early, early_for_several; /* so many rows ahead one query, or a few, fetch keys and values; 0: they do not */
     unsigned features; /* that code may use, as bits: 1 << TARGET_… */
 };
 enum target_feature {

@@ -21,6 +21,7 @@
 #define VECTORS 2
 #define AHEAD 64
 #define EARLY 64
+#define EARLY_FOR_SEVERAL 32
 #define SOME 16
 #if F16
 #define NARROW 1
@@ -344,7 +345,7 @@ static void products(void)
 /* Inner products of what lies along them, for any number of columns; and sums of what is fetched early. */
 static void along(void)
 {
-    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 3, WIDTH = 2 * LANES };
+    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 7, WIDTH = 2 * LANES };
     static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
     static STORED stored[COLUMNS][TERMS];
     for (int r = 0; r < MAX_ROWS; r++)

@@ -123,50 +123,95 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
 }
 
 #if !PAIRED
-/* c[r][x + k] = sum over t of a[r][t] * b[k][t] for LANES columns, of which the last is number `last` where not all are
-   there. `wide`: the same as b, widened, with rows of `steps`; or NULL. Numbers are read in the order in which they lie,
-   which is what the machine prefetches. */
-TARGET INLINE void columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
+/* Asks for rows of `width` numbers ahead of their use. */
+TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for LANES columns, of which the last is number `last` where not all are there.
+   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
+    int64_t b_row, REAL *c)
+{
+    vec_T t[LANES];
+    UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
+    for (int64_t first = 0; first < steps; first += WIDE)
+        UNROLL for (int k = 0; k < LANES; k++)
+            for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+                t[k] += LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s) * load_T(a + s);
+    store_T(c, lane_sums_T(t));
+}
+
+/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
+   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
-    for (int64_t r = 0; r < rows; r++, a += a_row, c += c_row) {
-        vec_T t[LANES];
-        UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
-        for (int64_t first = 0; first < steps; first += WIDE)
-            UNROLL for (int k = 0; k < LANES; k++)
-                for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
-                    t[k] += (wide ? load_T(wide + k * steps + s)
-                        : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s)) * load_T(a + s);
-        store_T(c, lane_sums_T(t));
+    vec_T t[4][LANES];
+    UNROLL for (int k = 0; k < LANES; k += 2) {
+        const REAL *const wide_k = wide + (wide ? k * steps : 0);
+        const STORED *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_T sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_T){0};
+        fetch_T(2, steps, b + (k + EARLY_FOR_SEVERAL) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += LANES) {
+            const vec_T x0 = wide ? load_T(wide_k + s) : LOAD_STORED(first + s),
+                x1 = wide ? load_T(wide_k + steps + s) : LOAD_STORED(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_T y = load_T(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_T(c + r * c_row, lane_sums_T(t[r]));
+}
+
+/* The same for any number of rows. */
+TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
+    int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_T(whole, last, steps, a, b, b_row, c);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_T(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_T(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_T(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_T(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of LANES terms; b comes from
-   memory, and is fetched EARLY rows early. Several rows share what is widened. */
+   memory, and is asked for so many rows early: EARLY by one row of a (0: the machine does it), EARLY_FOR_SEVERAL by
+   more, two by two, which share what is widened. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
+    const REAL *wide = NULL;
     int64_t x = 0;
 #if NARROW
-    REAL wide[LANES * MAX_TERMS];
+    REAL widened[LANES * MAX_TERMS];
 #endif
     for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
-#if EARLY
-        UNROLL for (int k = 0; k < LANES; k++)
-            for (int64_t s = 0; s < steps; s += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + (k + EARLY) * b_row + s, 0, 2);
-#endif
+        if (EARLY && rows == 1) fetch_T(LANES, steps, b + EARLY * b_row, b_row);
 #if NARROW
         if (rows > 1) {
             for (int64_t k = 0; k < LANES; k++)
-                for (int64_t s = 0; s < steps; s += LANES) store_T(wide + k * steps + s, LOAD_STORED(b + k * b_row + s));
-            columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-            continue;
+                for (int64_t s = 0; s < steps; s += LANES)
+                    store_T(widened + k * steps + s, LOAD_STORED(b + k * b_row + s));
+            wide = widened;
         }
 #endif
-        columns_T(1, 0, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+        all_columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
-    if (x < columns) columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+    if (x < columns) all_columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 #endif
 
@@ -244,23 +289,20 @@ TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is fetched EARLY rows early, and widened, some rows at a time. A
-   single row takes WIDE lanes at once, and so reads b in the order in which it lies. */
+/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_T, and widened, some rows at a
+   time. A single row takes WIDE lanes at once, and so reads b in the order in which it lies. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
 {
+    const int64_t early = rows > 1 ? EARLY_FOR_SEVERAL : EARLY;
 #if NARROW
     REAL wide[SOME * MAX_LANES];
 #endif
     for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
-#if EARLY
-        for (int64_t k = EARLY; k < EARLY + SOME; k++)
-            UNROLL for (int64_t x = 0; x < lanes; x += 64 / (int64_t)sizeof *b)
-                __builtin_prefetch(b + k * b_step + x, 0, 2);
-#endif
         const int64_t some = min(steps - t, SOME);
         if (rows == 1 && then == 1) {
+            if (early) fetch_T(SOME, lanes, b + early * b_step, b_step);
             int64_t x = 0;
             for (; x + WIDE <= lanes; x += WIDE) row_T(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), some, a, a_step, b + x, b_step, c + x);
@@ -269,12 +311,19 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #if NARROW
         for (int64_t k = 0; k < some; k++)
             for (int64_t x = 0; x < lanes; x += LANES) store_T(wide + k * lanes + x, LOAD_STORED(b + k * b_step + x));
-        dot_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, wide, lanes, c, c_row, then,
-            factor COMPENSATION_ARGUMENT);
+        const REAL *const from = wide;
+        const int64_t from_step = lanes;
 #else
-        dot_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, b, b_step, c, c_row, then,
-            factor COMPENSATION_ARGUMENT);
+        const REAL *const from = b;
+        const int64_t from_step = b_step;
 #endif
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
+            const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* not all at once: so many can be under way */
+            if (early) fetch_T(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            asked = ask;
+            dot_T(vectors, vectors * LANES, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row, then,
+                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+        }
     }
 }
 #endif
