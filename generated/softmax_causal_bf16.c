@@ -300,13 +300,18 @@ typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
 TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
     *)(const void *)p; }
 
-TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx first,
+TARGET_v4bf16amx INLINE mask_v4bf16amx paired_v4bf16amx(vec_v4bf16amx first,
     vec_v4bf16amx second) /* rounded to nearest even */
 {
     const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
     const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
         1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
-    *(pairs_v4bf16amx *)(void *)p = (mask_v4bf16amx)_mm512_permutexvar_epi16((__m512i)turns, both);
+    return (mask_v4bf16amx)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx first, vec_v4bf16amx second)
+{
+    *(pairs_v4bf16amx *)(void *)p = paired_v4bf16amx(first, second);
 }
 
 typedef uint32_t bits_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -1444,13 +1449,17 @@ TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const 
     *(pairs_v4bf16 *)(void *)p = x;
 }
 
-TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first,
-    vec_v4bf16 second) /* rounded to nearest even */
+TARGET_v4bf16 INLINE mask_v4bf16 paired_v4bf16(vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest even */
 {
     const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
     const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
         1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
-    *(pairs_v4bf16 *)(void *)p = (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
+    return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec_v4bf16 second)
+{
+    *(pairs_v4bf16 *)(void *)p = paired_v4bf16(first, second);
 }
 
 typedef uint32_t bits_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));

@@ -1,13 +1,12 @@
 /* The products of a linear form on matrix units: of features with what is summed before a chunk, of features with
-   values, and those inside a chunk. What meets a product is rounded to bf16; sums stay in f32.
-   - Where no weight is negative, the features that a state is summed from are rounded once, which moves each term by up
-   to 2^-8 of itself. So are the features of queries and the state that they meet where features have either sign: these
-   are many, and what rounding moves them by is of either sign, too. Few of those that are never negative may be all of
-   a row, for which three roundings are too many.
-   - Else, where weights may be negative, so that the scale of a row is below the sum of its terms' magnitudes, and
-   where a power or an exponential follows, numbers are split into two terms of bf16, the second what rounding leaves of
-   them. All but the product of second terms are summed, which leaves an error of about 2^-16: too much where
-   rows are divided by a sum of such weights, which may nearly vanish. These stay in f32. */
+   values, and those inside a chunk. Sums stay in f32.
+   - Weights inside a chunk that are not negative are rounded to bf16 before they meet values, which moves each by up to
+   2^-8 of itself: what a row may be off by is used up with that.
+   - All other numbers are split into two terms of bf16, the second what rounding leaves of them. All but the product of
+   second terms are summed, which leaves an error of about 2^-16. Rounded once, features of either sign would lose more
+   than a row may: a weight is a sum of their products, which nearly cancel where it is small beside them.
+   - Where rows are divided by a sum of weights of either sign, which may nearly vanish, 2^-16 is too much: these stay
+   in f32. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -163,7 +162,7 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
 
 /* A copy of a tile in bf16, of its two axes as they are or `turned`; or -1. */
 static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
-                     bool paired, bool turned, bool two_terms)
+                     bool paired, bool turned)
 {
     struct stmt *last = made_last(l, dot, loops, depth, r->of);
     if (!last) return -1;
@@ -174,15 +173,14 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     }
     for (struct stmt *s = last->next; s && s->op == LOOPS_COPY; s = s->next) {
         const struct array *there = &l->array[s->assign[0].to.of];
-        if (s->operand[0].of == r->of && there->matrix && there->paired == paired && there->two_terms == two_terms &&
-            there->axes[0] == made.axes[0])
+        if (s->operand[0].of == r->of && there->two_terms && there->paired == paired && there->axes[0] == made.axes[0])
             return s->assign[0].to.of;
     }
     made.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_%s", made.name, paired ? "pairs" : "rows"));
     made.dtype = DTYPE_BF16;
     made.paired = paired;
     made.matrix = true;
-    made.two_terms = two_terms;
+    made.two_terms = true;
     pad_matrix_operand(&made);
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     copy->rank = 2;
@@ -213,26 +211,26 @@ static bool copies(const struct loops *l, const struct ref *r, int other, int su
 }
 
 /* The first operand, as rows along what is summed over. */
-static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool two_terms)
+static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth)
 {
     struct ref *r = &dot->operand[0];
     const struct array *a = &l->array[r->of];
     const int row = place_of(r, dot->axes[0]), sum = place_of(r, dot->axis);
     int made = -1;
     if (a->kind == ARRAY_TILE && a->rank == 2)
-        made = copy_tile(l, dot, loops, depth, r, false, sum == 0, two_terms);
+        made = copy_tile(l, dot, loops, depth, r, false, sum == 0);
     else {
         const int lane = a->axes[sum];
         made = packed_tile(l, loops, depth, r->of, lane,
                            a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[lane].extent, PACK_MATRIX_ROWS);
-        l->array[made].two_terms = two_terms;
+        l->array[made].two_terms = true;
     }
     if (made >= 0) *r = of_copy(r, made, row, sum);
     return made >= 0;
 }
 
 /* The second one, as pairs of lanes. */
-static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool two_terms)
+static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth)
 {
     struct ref *r = &dot->operand[1];
     const int lane = place_of(r, dot->axes[1]), sum = place_of(r, dot->axis);
@@ -244,7 +242,7 @@ static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, i
             if (loops[d]->axis == dot->axes[1]) lanes = loops[d]->step;
         made = packed_tile(l, loops, depth, r->of, dot->axes[1], lanes, PACK_MATRIX_PAIRS);
     } else
-        made = copy_tile(l, dot, loops, depth, r, true, false, two_terms);
+        made = copy_tile(l, dot, loops, depth, r, true, false);
     if (made >= 0) *r = of_copy(r, made, sum, lane);
     return made >= 0;
 }
@@ -284,14 +282,6 @@ static void pad_result(struct loops *l, const struct stmt *dot)
             a->extent[k] = (a->extent[k] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
 }
 
-/* Features that meet a state, or values that become part of one. */
-static bool of_state(const struct loops *l, const struct stmt *dot)
-{
-    const struct axis *lane = &l->module->axis[dot->axes[1]];
-    return (!axis_is_sequence(lane) && of_sequence(l, dot->axis)) ||
-           (l->array[dot->operand[0].of].kind == ARRAY_TILE && l->array[dot->operand[0].of].rank > 2);
-}
-
 static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, int depth)
 {
     struct loops *l = x->l;
@@ -305,11 +295,9 @@ static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, 
         !made_last(l, dot, loops, depth, row->of))
         return;
     if (!stored && !made_last(l, dot, loops, depth, lane->of)) return;
-    const bool lane_rises = lane->of < x->arrays && x->rises[lane->of],
-               one = of_state(l, dot) ? x->all_rise && !lane_rises : lane_rises && x->rises[row->of];
-    if (!gains(l, dot, loops, depth, one ? 1 : stored ? 2 : 3)) return;
-    copy_rows(l, dot, loops, depth, !one);
-    copy_pairs(l, dot, loops, depth, !one);
+    if (!gains(l, dot, loops, depth, stored ? 2 : 3)) return;
+    copy_rows(l, dot, loops, depth);
+    copy_pairs(l, dot, loops, depth);
     dot->assign[0].compensation = 0;
     pad_result(l, dot);
 }

@@ -314,11 +314,10 @@ TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t
         }
 }
 
-/* What rounding to bf16 leaves of numbers */
-TARGET INLINE vec_T unit_left_T(vec_T x)
+/* What rounding to the pairs leaves of numbers, as pairs */
+TARGET INLINE mask_T unit_left_T(mask_T pairs, vec_T first, vec_T second)
 {
-    const mask_T bits = (mask_T)x;
-    return x - (vec_T)((bits + 0x7fff + (bits >> 16 & 1)) & -0x10000);
+    return paired_T(first - (vec_T)(pairs << 16), second - (vec_T)(pairs & -0x10000));
 }
 
 /* unit_rounded_T with second terms, `rest` behind the first ones */
@@ -330,8 +329,9 @@ TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, 
             uint16_t *const at = to + r / 2 * to_row + 2 * x;
             const vec_T first = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
             const vec_T second = r + 1 < rows ? load_T(from + (r + 1) * from_row + x) : splat_T(0);
-            store_paired_T(at, first, second);
-            store_paired_T(at + rest, unit_left_T(first), unit_left_T(second));
+            const mask_T pairs = paired_T(first, second);
+            _mm512_storeu_si512(at, (__m512i)pairs);
+            _mm512_storeu_si512(at + rest, (__m512i)unit_left_T(pairs, first, second));
         }
 }
 
@@ -344,9 +344,11 @@ TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, i
             uint16_t *const at = to + r * to_row + x;
             const vec_T low = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
             const vec_T high = r < rows && columns - x > 16 ? load_T(from + r * from_row + x + 16) : splat_T(0);
-            _mm512_storeu_si512(at, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
-            _mm512_storeu_si512(at + rest, (__m512i)_mm512_cvtne2ps_pbh((__m512)unit_left_T(high),
-                (__m512)unit_left_T(low)));
+            const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+            const mask_T turns = {INTERLEAVED}, pairs = (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+            _mm512_storeu_si512(at, both);
+            _mm512_storeu_si512(at + rest, (__m512i)_mm512_cvtne2ps_pbh((__m512)(high - (vec_T)(pairs & -0x10000)),
+                (__m512)(low - (vec_T)(pairs << 16))));
             for (int64_t k = columns - x; k < 32; k++) at[k] = at[k + rest] = 0;
         }
 }
@@ -363,8 +365,9 @@ TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row
                 const int64_t row = r + 2 * k;
                 const vec_T first = row < rows ? load_T(from + row * from_row + x) : splat_T(0);
                 const vec_T second = row + 1 < rows ? load_T(from + (row + 1) * from_row + x) : splat_T(0);
-                store_paired_T((uint16_t *)(void *)(pairs + k), first, second);
-                if (rest) store_paired_T((uint16_t *)(void *)(left + k), unit_left_T(first), unit_left_T(second));
+                const mask_T two = paired_T(first, second);
+                pairs[k] = (vec_T)two;
+                left[k] = (vec_T)unit_left_T(two, first, second);
             }
             exchange_T(pairs);
             UNROLL for (int k = 0; k < LANES; k++)

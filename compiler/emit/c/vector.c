@@ -456,10 +456,15 @@ TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *se
     *(pairs_T *)(void *)p = x;
 }
 
-TARGET INLINE void store_paired_T(uint16_t *p, vec_T first, vec_T second) /* rounded to nearest even */
+TARGET INLINE mask_T paired_T(vec_T first, vec_T second) /* rounded to nearest even */
 {
     const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
     const mask_T turns = {INTERLEAVED};
-    *(pairs_T *)(void *)p = (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+    return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+TARGET INLINE void store_paired_T(uint16_t *p, vec_T first, vec_T second)
+{
+    *(pairs_T *)(void *)p = paired_T(first, second);
 }
 #endif
