@@ -319,7 +319,7 @@ static void walk(struct states *x, struct stmt **body, struct stmt **loops, int 
     }
 }
 
-/* Not by default: their speed has not been measured, and of powers above the fourth two terms lose too much. */
+/* Not by default: their speed has not been measured. */
 const char *knob_units(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || x->linear->spec->dtype != DTYPE_BF16 || !target_unit(x->target, TARGET_MATRIX_UNITS))
