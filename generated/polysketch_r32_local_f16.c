@@ -165,6 +165,12 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p)
     return x;
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
+{
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_v4 *)(void *)p) : "v"(x));
+}
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
@@ -231,6 +237,24 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -774,9 +798,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 272 + i]);
+    transpose_narrowed_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1255,9 +1277,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+            transpose_narrowed_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -1666,6 +1686,12 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p)
     return x;
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
+{
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_v3 *)(void *)p) : "v"(x));
+}
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
@@ -1725,6 +1751,24 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k % (whole / 8) * 8, column = k / (whole / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_narrowed_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -2137,10 +2181,8 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t e = 0; e < 64; e += 8)
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2266,9 +2308,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 272 + i]);
+    transpose_narrowed_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2343,10 +2383,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t e = 0; e < 64; e += 8)
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2633,10 +2671,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
-                    for (int64_t e = 0; e < 64; e += 8) {
+                    for (int64_t e = 0; e < 64; e += 8)
                         store_v3(v_tile_2 + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
-                        __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-                    }
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_9 + j, splat_v3(0.0f));
@@ -2748,9 +2784,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+            transpose_narrowed_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -3159,6 +3193,12 @@ INLINE vec_any widened_any(const uint16_t *p) /* f16 has 5 bits of exponent and 
     return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+INLINE void store_narrowed_any(uint16_t *p, vec_any x)
+{
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_any *)(void *)p) : "v"(x));
+}
+
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any sqrt_any(vec_any x)
@@ -3210,6 +3250,23 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k % (whole / 4) * 4, column = k / (whole / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_narrowed_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -3742,9 +3799,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
+    transpose_narrowed_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -4225,9 +4280,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+            transpose_narrowed_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }

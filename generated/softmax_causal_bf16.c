@@ -166,6 +166,15 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf
     return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET_v4bf16amx INLINE void store_narrowed_v4bf16amx(uint16_t *p, vec_v4bf16amx x)
+{
+    const mask_v4bf16amx bits = (mask_v4bf16amx)x, made = (mask_v4bf16amx)pick_v4bf16amx((mask_v4bf16amx)(x != x),
+        (vec_v4bf16amx)(bits | 0x400000),
+        (vec_v4bf16amx)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_v4bf16amx *)(void *)p = __builtin_convertvector(made >> 16, halves_v4bf16amx);
+}
+
 static const ints_v4bf16amx lane_v4bf16amx = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4bf16amx INLINE vec_v4bf16amx max_v4bf16amx(vec_v4bf16amx a,
@@ -287,6 +296,24 @@ TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+/* The same into 16 bits. */
+TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
+    int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
+        vec_v4bf16amx t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16amx(from + (row + r) * from_row + column);
+        exchange_v4bf16amx(t);
+        UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4bf16amx(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4bf16amx INLINE void add_v4bf16amx(float *sum, float *compensation, vec_v4bf16amx x, vec_v4bf16amx factor)
@@ -982,9 +1009,7 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
                 }
             }
             /* out = result, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = narrowed(result[e * 16 + i]);
+            transpose_narrowed_v4bf16amx(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
     release_tiles();
@@ -1312,6 +1337,15 @@ TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *p) /* bf16 is the
     return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)p, mask_v4bf16) << 16);
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET_v4bf16 INLINE void store_narrowed_v4bf16(uint16_t *p, vec_v4bf16 x)
+{
+    const mask_v4bf16 bits = (mask_v4bf16)x, made = (mask_v4bf16)pick_v4bf16((mask_v4bf16)(x != x),
+        (vec_v4bf16)(bits | 0x400000),
+        (vec_v4bf16)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_v4bf16 *)(void *)p = __builtin_convertvector(made >> 16, halves_v4bf16);
+}
+
 static const ints_v4bf16 lane_v4bf16 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a);
@@ -1418,6 +1452,24 @@ TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, i
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+/* The same into 16 bits. */
+TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
+        vec_v4bf16 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16(from + (row + r) * from_row + column);
+        exchange_v4bf16(t);
+        UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4bf16(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16 x, vec_v4bf16 factor)
@@ -2042,9 +2094,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+    transpose_narrowed_v4bf16(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2366,6 +2416,14 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
+{
+    const mask_v4 bits = (mask_v4)x, made = (mask_v4)pick_v4((mask_v4)(x != x), (vec_v4)(bits | 0x400000),
+        (vec_v4)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_v4 *)(void *)p = __builtin_convertvector(made >> 16, halves_v4);
+}
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
@@ -2490,6 +2548,24 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
@@ -2970,9 +3046,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
+    transpose_narrowed_v4(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -3294,6 +3368,14 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
+{
+    const mask_v3 bits = (mask_v3)x, made = (mask_v3)pick_v3((mask_v3)(x != x), (vec_v3)(bits | 0x400000),
+        (vec_v3)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_v3 *)(void *)p = __builtin_convertvector(made >> 16, halves_v3);
+}
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
@@ -3406,6 +3488,24 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k % (whole / 8) * 8, column = k / (whole / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_narrowed_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
@@ -3798,16 +3898,12 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         const int64_t j1 = min(j0 + 144, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t d = 0; d < 64; d += 8) {
+            for (int64_t d = 0; d < 64; d += 8)
                 store_v3(k_tile + j * 64 + d, widened_v3(k + (j0 + j) * k_row + d));
-                __builtin_prefetch(k + (j0 + j) * k_row + d + 64 * k_row, 0, 2);
-            }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t e = 0; e < 64; e += 8)
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
-            }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
@@ -3886,9 +3982,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
+    transpose_narrowed_v3(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -4207,6 +4301,14 @@ INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a flo
     return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
 }
 
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+INLINE void store_narrowed_any(uint16_t *p, vec_any x)
+{
+    const mask_any bits = (mask_any)x, made = (mask_any)pick_any((mask_any)(x != x), (vec_any)(bits | 0x400000),
+        (vec_any)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_any *)(void *)p = __builtin_convertvector(made >> 16, halves_any);
+}
+
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
@@ -4307,6 +4409,23 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k % (whole / 4) * 4, column = k / (whole / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_narrowed_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
@@ -4785,9 +4904,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = narrowed(sum[e * 144 + i]);
+    transpose_narrowed_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */

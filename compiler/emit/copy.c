@@ -20,7 +20,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)", 4 * k, "", name, emit_first(x, s->axes[k]), name,
                   emit_end(x, s->axes[k]), name, step);
     }
-    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && (!x->c->few || x->c->target->early);
+    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && x->c->target->early;
     if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
     emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
               emit_address(x, from));
@@ -35,17 +35,21 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
-    bool widens = dtype_bytes(x->l->array[from->of].dtype) == 2;
-    if (s->rank != 2 || dtype_bytes(x->l->array[to->of].dtype) == 2) return false;
+    const bool widens = dtype_bytes(x->l->array[from->of].dtype) == 2,
+               narrows = dtype_bytes(x->l->array[to->of].dtype) == 2;
+    if (s->rank != 2 || (widens && narrows)) return false;
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
     if (row >= 0 && x->m->axis[row].source == SIZE_ROWS && x->l->array[from->of].kind != ARRAY_TILE)
         return false; /* rows of several heads are not all as far apart */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
-    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix,
-              emit_corner(x, s, from), emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to),
-              to_row);
+    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);",
+              widens    ? "_widened"
+              : narrows ? "_narrowed"
+                        : "",
+              x->suffix, emit_corner(x, s, from), emit_step(x, from, row), rows, emit_range(x, column),
+              emit_corner(x, s, to), to_row);
     if (!pads) return true;
     emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
     const char *other = x->m->axis[column].name;

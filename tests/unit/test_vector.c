@@ -147,6 +147,10 @@ INLINE float widened(uint16_t x)
 {
     return (float)(F16 ? attn_f16_value(x) : attn_bf16_value(x));
 }
+INLINE uint16_t narrowed(float x)
+{
+    return F16 ? attn_f16((double)x) : attn_bf16((double)x);
+}
 
 #include "compiler/emit/c/vector.c"
 
@@ -284,6 +288,30 @@ static void widening(void)
         }
     }
 }
+
+/* Of every number of 16 bits, what is next to it, half-way to the next one, and next to that; and any bits. */
+static void narrowing(void)
+{
+    const uint32_t half = F16 ? 0x1000 : 0x8000, beside[] = {0, 1, half - 1, half, half + 1, UINT32_MAX};
+    for (uint32_t n = 0; n < 7 * 65536; n += LANES) {
+        const uint32_t way = n / 65536;
+        vec_T given;
+        uint16_t made[LANES];
+        for (int k = 0; k < LANES; k++) {
+            float x = widened((uint16_t)(n + (uint32_t)k));
+            uint32_t bits;
+            memcpy(&bits, &x, sizeof bits);
+            bits = way < 6 ? bits + beside[way] : (uint32_t)((int64_t)(drawn() * 0x1p32));
+            memcpy(&x, &bits, sizeof x);
+            given[k] = x;
+        }
+        store_narrowed_T(made, given);
+        for (int k = 0; k < LANES; k++) {
+            const uint16_t wanted = narrowed(given[k]);
+            if (isnan(given[k]) ? !isnan(widened(made[k])) : made[k] != wanted) CU_FAIL("a number made 16 bits");
+        }
+    }
+}
 #endif
 
 static void transposition(void)
@@ -296,6 +324,14 @@ static void transposition(void)
     for (int r = 0; r < ROW_COUNT; r++)
         for (int c = 0; c < COLUMNS; c++)
             if (to[c][r] != (REAL)(r * 100 + c)) CU_FAIL("an element is elsewhere");
+#if !F64
+    static uint16_t narrow[COLUMNS][ROW_COUNT + 1];
+    memset(narrow, 0xff, sizeof narrow);
+    transpose_narrowed_T(&from[0][0], COLUMNS, ROW_COUNT, COLUMNS, &narrow[0][0], ROW_COUNT + 1);
+    for (int c = 0; c < COLUMNS; c++)
+        for (int r = 0; r <= ROW_COUNT; r++)
+            if (narrow[c][r] != (r < ROW_COUNT ? narrowed(from[r][c]) : 0xffff)) CU_FAIL("an element is elsewhere");
+#endif
 }
 
 static void sums(void)
@@ -464,6 +500,7 @@ int main(void)
                                              {"vector/choices", choices},
 #if !F64
                                              {"vector/widening", widening},
+                                             {"vector/narrowing", narrowing},
 #endif
                                              {"vector/transposition", transposition},
                                              {"vector/sums", sums},

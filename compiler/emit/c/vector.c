@@ -42,6 +42,25 @@ TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a 
     return (vec_T)(__builtin_convertvector(*(const halves_T *)(const void *)p, mask_T) << 16);
 }
 #endif
+
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
+{
+#if F16 && F16C
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_T *)(void *)p) : "v"(x));
+#elif F16
+    const mask_T given = (mask_T)x, size = given & 0x7fffffff, tiny = (mask_T)((vec_T)size + 0.5f) - (126 << 23),
+                 normal = (size - (112 << 23) + 0xfff + (size >> 13 & 1)) >> 13, large = {0},
+                 rounded = (mask_T)pick_T((mask_T)(size < 113 << 23), (vec_T)tiny, (vec_T)normal),
+                 finite = (mask_T)pick_T((mask_T)(size >= 0x477ff000), (vec_T)(large + 0x7c00), (vec_T)rounded),
+                 made = (mask_T)pick_T((mask_T)(x != x), (vec_T)(large + 0x7e00), (vec_T)finite);
+    *(halves_T *)(void *)p = __builtin_convertvector(made | (given >> 16 & 0x8000), halves_T);
+#else
+    const mask_T bits = (mask_T)x, made = (mask_T)pick_T((mask_T)(x != x), (vec_T)(bits | 0x400000),
+        (vec_T)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_T *)(void *)p = __builtin_convertvector(made >> 16, halves_T);
+#endif
+}
 #endif
 
 static const ints_T lane_T = {IOTA};
@@ -424,6 +443,23 @@ TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, in
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* The same into 16 bits. */
+TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
+        const int64_t row = k % (whole / LANES) * LANES, column = k / (whole / LANES) * LANES;
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_narrowed_T(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 #endif
 /* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
