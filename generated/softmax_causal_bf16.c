@@ -33,9 +33,9 @@
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      x86-64-v4  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 96 queries and 120 keys; 182784 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
+     generic    quadratic tiles of 96 queries and 120 keys; 182784 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -3780,7 +3780,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3797,7 +3797,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -3813,17 +3813,17 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -3845,7 +3845,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 95) / 96, i0 = (tiles - 1 - task % tiles) * 96, i1 = min(i0 + 96, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3855,27 +3855,27 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 120, i: 96] */
+    float *const row_max = (float *)(void *)(work + 46080); /* [i: 96] */
+    float *const old_max = (float *)(void *)(work + 46464); /* [i: 96] */
+    float *const row_sum = (float *)(void *)(work + 46848); /* [i: 96] */
+    float *const row_sum_compensation = (float *)(void *)(work + 47232); /* [i: 96] */
+    float *const sum = (float *)(void *)(work + 47616); /* [e: 64, i: 96] */
+    float *const sum_compensation = (float *)(void *)(work + 72192); /* [e: 64, i: 96] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 195584); /* [j: 144, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 232448); /* [j: 144, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 96768); /* [d: 64, i: 96] */
+    float *const k_tile = (float *)(void *)(work + 121344); /* [j: 120, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 152064); /* [j: 120, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+    transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 96);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 96 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(q_tile + d * 144 + i, load_v3(q_tile + d * 144 + i) * 0.18033688f);
+                store_v3(q_tile + d * 96 + i, load_v3(q_tile + d * 96 + i) * 0.18033688f);
             }
         }
     }
@@ -3889,13 +3889,13 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 144 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 144 + i, splat_v3(0.0f));
+                store_v3(sum + e * 96 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 96 + i, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 120) {
+        const int64_t j1 = min(j0 + 120, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 8)
@@ -3916,8 +3916,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 144 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
-                        load_v3(score + j * 144 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 96 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                        load_v3(score + j * 96 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3929,7 +3929,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 144 + i));
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 96 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -3950,9 +3950,9 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             const vec_v3 row_max_5 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 144 + i);
+                const vec_v3 score_4 = load_v3(score + j * 96 + i);
                 const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 144 + i, score_new6);
+                store_v3(score + j * 96 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3962,13 +3962,13 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             0)) { /* infinity and NaN reach only what sees them */
             dot1_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[16];
+                mask_v3 seen[12];
                 if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
                 }
-                add_seen_v3(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
+                add_seen_v3(64, sum, 96, v_tile + j * 64, 1, score + j * 96, seen, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -3978,11 +3978,11 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         const vec_v3 row_sum_8 = load_v3(row_sum + i);
         const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 144 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 144 + i) / row_sum_8));
+            store_v3(sum + e * 96 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 96 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
-    transpose_narrowed_v3(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_narrowed_v3(sum, 96, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -4698,7 +4698,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -4715,7 +4715,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -4731,17 +4731,17 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -4763,7 +4763,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 95) / 96, i0 = (tiles - 1 - task % tiles) * 96, i1 = min(i0 + 96, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -4773,27 +4773,27 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 120, i: 96] */
+    float *const row_max = (float *)(void *)(work + 46080); /* [i: 96] */
+    float *const old_max = (float *)(void *)(work + 46464); /* [i: 96] */
+    float *const row_sum = (float *)(void *)(work + 46848); /* [i: 96] */
+    float *const row_sum_compensation = (float *)(void *)(work + 47232); /* [i: 96] */
+    float *const sum = (float *)(void *)(work + 47616); /* [e: 64, i: 96] */
+    float *const sum_compensation = (float *)(void *)(work + 72192); /* [e: 64, i: 96] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 195584); /* [j: 144, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 232448); /* [j: 144, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 96768); /* [d: 64, i: 96] */
+    float *const k_tile = (float *)(void *)(work + 121344); /* [j: 120, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 152064); /* [j: 120, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+    transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 96);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 96 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * 0.18033688f);
+                store_any(q_tile + d * 96 + i, load_any(q_tile + d * 96 + i) * 0.18033688f);
             }
         }
     }
@@ -4807,13 +4807,13 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+                store_any(sum + e * 96 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 96 + i, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 120) {
+        const int64_t j1 = min(j0 + 120, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 4) {
@@ -4838,8 +4838,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_1 = (i0 + i + lane_any) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
-                        load_any(score + j * 144 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 96 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                        load_any(score + j * 96 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -4851,7 +4851,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 144 + i));
+                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 96 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4872,9 +4872,9 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             const vec_any row_max_5 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 144 + i);
+                const vec_any score_4 = load_any(score + j * 96 + i);
                 const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 144 + i, score_new6);
+                store_any(score + j * 96 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4884,13 +4884,13 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             0)) { /* infinity and NaN reach only what sees them */
             dot1_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
+                mask_any seen[24];
                 if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
                 }
-                add_seen_any(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
+                add_seen_any(64, sum, 96, v_tile + j * 64, 1, score + j * 96, seen, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -4900,11 +4900,11 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         const vec_any row_sum_8 = load_any(row_sum + i);
         const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_8));
+            store_any(sum + e * 96 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 96 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
-    transpose_narrowed_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_narrowed_any(sum, 96, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -5246,12 +5246,12 @@ static struct version version(int64_t n_k, int64_t rows)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 128, .own = 269312};
+        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 96, .own = 182784};
     }
 #endif
     if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0, .own = 37120,
         .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 269312};
+    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 96, .own = 182784};
 }
 
 enum { MANY_ROWS = 1 << 30 };

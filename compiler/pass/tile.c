@@ -25,6 +25,32 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
     return false;
 }
 
+/* Whether it is known that every query meets so few keys that those of a tile twice as wide, of which each meets only a
+   part, cost more than what it shares: a copy is of two numbers, a product of as many as there are. */
+static bool meets_few(const struct graph *g, const struct roles *roles)
+{
+    enum { FEW_KEYS = 2048 };
+    if (roles->lane < 0 || roles->stream < 0) return false;
+    const struct expr *first = expr_leaf(g->module, EXPR_LO, roles->lane),
+                      *end = expr_leaf(g->module, EXPR_HI, roles->lane);
+    for (int v = 0; v < g->values; v++) {
+        const struct expr *region = g->value[v].where;
+        if (!region) continue;
+        struct ranges of_tile;
+        int64_t all = 0, keys = 0;
+        region_ranges(g->module, region, roles->stream, false, &of_tile);
+        for (int k = 0; k < of_tile.count; k++) { /* of a tile of one query */
+            const struct range *r = &of_tile.range[k];
+            if (!r->from || !r->to ||
+                !known_difference(g->module, r->to, expr_replace(g->module, r->from, first, end), &keys))
+                return false;
+            all += keys;
+        }
+        return all < FEW_KEYS;
+    }
+    return false;
+}
+
 /* Whether queries meet keys as they are stored. */
 static bool meets_stored_keys(const struct graph *g, const struct roles *roles)
 {
@@ -57,16 +83,20 @@ void pass_tile(struct compilation *c)
     struct roles roles;
     roles_of(c->graph, 0, &roles);
     /* more queries share what is done for every key: what prepares it, or a copy that widens it */
-    const bool widens = dtype_bytes(c->spec->dtype) == 2 && !multiplies_bf16(c);
-    int64_t tile_q = prepares_keys(c->graph, &roles) ? 256
-                     : widens                        ? 128
-                                                     : 64,
+    const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
+               widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
+               few = meets_few(c->graph, &roles),
+               in_cache = widens && !prepares && c->target->vector_bytes <= 32; /* a copy is, and worth less queries */
+    int64_t tile_q = prepares         ? 256
+                     : !widens || few ? 64
+                     : in_cache       ? 96
+                                      : 128,
             element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
-        tile_q /= 2;
+        tile_q = tile_q == 96 ? 64 : tile_q / 2;
     /* the more, the less often sums leave their registers; but tiles that wait for one another wait for less */
-    int64_t tile_k = tile_q > 64 || sums_across(c->graph, &roles) ? 144 : 288;
+    int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || sweeps ? 144 : 288;
     for (int a = 0; a < c->graph->module->axes;
          a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
