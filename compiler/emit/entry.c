@@ -543,8 +543,8 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "READ_BACK", p->read_back);
     template_set_number(t, "ROWS_KEPT",
                         emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->chunk : 0, p->folds));
-    template_set_number(t, "UNCOPIED", p->read_first == 0 && p->meets == 0 && p->read_back >= 0 &&
-                                           (!carried || p->read_back == 0));
+    template_set_number(t, "UNCOPIED",
+                        p->read_first == 0 && p->meets == 0 && p->read_back >= 0 && (!carried || p->read_back == 0));
     bool several = emit_by_length(e->version, e->versions), linear = false;
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
     for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->linear;

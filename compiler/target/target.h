@@ -16,7 +16,7 @@ struct target {
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
     int early, early_for_several; /* so many rows ahead one query, or a few, fetch keys and values; 0: they do not */
-    unsigned features; /* that code may use, as bits: 1 << TARGET_… */
+    unsigned features;            /* that code may use, as bits: 1 << TARGET_… */
 };
 enum target_feature {
 #define FEATURE(name, suffix, dtype, says) TARGET_##name,
