@@ -448,8 +448,8 @@ struct array {
     bool two_terms; /* TILE, matrix: what is copied into it is kept as two numbers of bf16, whose sum it nearly is: all
                        of the first ones, and behind them all of the second ones. Two sums of two terms meet without the
                        product of their second ones */
-    int64_t held; /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
-                     block around it; 0: one, of the range at hand */
+    int64_t held;   /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
+                       block around it; 0: one, of the range at hand */
     bool sums;   /* INPUT, OUTPUT: not an array of the caller's, but sums that one program of a call leaves for another,
                     in the workspace, in the type that sums are made in: of queries with rows of whole vectors, of keys
                     with strides of their own */
