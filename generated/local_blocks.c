@@ -327,7 +327,7 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int whole, int64_t l
 {
     vec_v4 t[4][16];
     UNROLL for (int k = 0; k < 16; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const float *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4 sum[4][2];
@@ -1229,7 +1229,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
 {
     vec_v3 t[4][8];
     UNROLL for (int k = 0; k < 8; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const float *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v3 sum[4][2];
@@ -2115,7 +2115,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
 {
     vec_any t[4][4];
     UNROLL for (int k = 0; k < 4; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const float *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_any sum[4][2];

@@ -165,7 +165,7 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p)
     return x;
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
 {
     __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_v4 *)(void *)p) : "v"(x));
@@ -1686,7 +1686,7 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p)
     return x;
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
     __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_v3 *)(void *)p) : "v"(x));
@@ -3193,10 +3193,17 @@ INLINE vec_any widened_any(const uint16_t *p) /* f16 has 5 bits of exponent and 
     return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
-    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_any *)(void *)p) : "v"(x));
+    const mask_any given = (mask_any)x, size = given & 0x7fffffff,
+        tiny = (mask_any)((vec_any)size + 0.5f) - (126 << 23),
+                 normal = (size - (112 << 23) + 0xfff + (size >> 13 & 1)) >> 13, large = {0},
+                 rounded = (mask_any)pick_any((mask_any)(size < 113 << 23), (vec_any)tiny, (vec_any)normal),
+                 finite = (mask_any)pick_any((mask_any)(size >= 0x477ff000), (vec_any)(large + 0x7c00),
+                     (vec_any)rounded),
+                 made = (mask_any)pick_any((mask_any)(x != x), (vec_any)(large + 0x7e00), (vec_any)finite);
+    *(halves_any *)(void *)p = __builtin_convertvector(made | (given >> 16 & 0x8000), halves_any);
 }
 
 static const ints_any lane_any = {0, 1, 2, 3};

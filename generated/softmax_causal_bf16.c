@@ -166,7 +166,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf
     return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET_v4bf16amx INLINE void store_narrowed_v4bf16amx(uint16_t *p, vec_v4bf16amx x)
 {
     const mask_v4bf16amx bits = (mask_v4bf16amx)x, made = (mask_v4bf16amx)pick_v4bf16amx((mask_v4bf16amx)(x != x),
@@ -444,7 +444,7 @@ TARGET_v4bf16amx INLINE void some_columns_v4bf16amx(const int rows, const int wh
 {
     vec_v4bf16amx t[4][16];
     UNROLL for (int k = 0; k < 16; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4bf16amx sum[4][2];
@@ -1337,7 +1337,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *p) /* bf16 is the
     return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)p, mask_v4bf16) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET_v4bf16 INLINE void store_narrowed_v4bf16(uint16_t *p, vec_v4bf16 x)
 {
     const mask_v4bf16 bits = (mask_v4bf16)x, made = (mask_v4bf16)pick_v4bf16((mask_v4bf16)(x != x),
@@ -1617,7 +1617,7 @@ TARGET_v4bf16 INLINE void some_columns_v4bf16(const int rows, const int whole, i
 {
     vec_v4bf16 t[4][16];
     UNROLL for (int k = 0; k < 16; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4bf16 sum[4][2];
@@ -2416,7 +2416,7 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
 {
     const mask_v4 bits = (mask_v4)x, made = (mask_v4)pick_v4((mask_v4)(x != x), (vec_v4)(bits | 0x400000),
@@ -2687,7 +2687,7 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int whole, int64_t l
 {
     vec_v4 t[4][16];
     UNROLL for (int k = 0; k < 16; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4 sum[4][2];
@@ -3368,7 +3368,7 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
     const mask_v3 bits = (mask_v3)x, made = (mask_v3)pick_v3((mask_v3)(x != x), (vec_v3)(bits | 0x400000),
@@ -3627,7 +3627,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
 {
     vec_v3 t[4][8];
     UNROLL for (int k = 0; k < 8; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v3 sum[4][2];
@@ -4301,7 +4301,7 @@ INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a flo
     return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
     const mask_any bits = (mask_any)x, made = (mask_any)pick_any((mask_any)(x != x), (vec_any)(bits | 0x400000),
@@ -4545,7 +4545,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
 {
     vec_any t[4][4];
     UNROLL for (int k = 0; k < 4; k += 2) {
-        const float *const wide_k = wide + (wide ? k * steps : 0);
+        const float *const wide_k = wide ? wide + k * steps : NULL;
         const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_any sum[4][2];

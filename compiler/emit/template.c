@@ -45,20 +45,23 @@ static const struct template_value *find(const struct template_names *t, const c
     return NULL;
 }
 
-/* `NAME`, `!NAME` or `NAME > number`; false when the condition is not ours. */
+/* `NAME`, `!NAME` or `NAME > number`, or several with && between them; false when the condition is not ours. */
 static bool condition(const struct filling *x, const char *c, bool *holds)
 {
-    while (*c == ' ') c++;
-    const bool negated = *c == '!';
-    c += negated ? 1 : 0;
-    size_t n = 0;
-    while (word_character(c[n])) n++;
-    const struct template_value *v = n ? find(x->names, c, n) : NULL;
-    if (!v || is_end(v->name) || is_beginning(v->name)) return false;
-    c += n;
-    while (*c == ' ') c++;
-    *holds = *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != negated;
-    return true;
+    for (*holds = true;; c += 2) {
+        while (*c == ' ') c++;
+        const bool negated = *c == '!';
+        c += negated ? 1 : 0;
+        size_t n = 0;
+        while (word_character(c[n])) n++;
+        const struct template_value *v = n ? find(x->names, c, n) : NULL;
+        if (!v || is_end(v->name) || is_beginning(v->name)) return *holds = false;
+        c += n;
+        while (*c == ' ') c++;
+        *holds &= *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != negated;
+        while (*c && *c != '\n' && *c != '&') c++;
+        if (*c != '&') return true;
+    }
 }
 
 /* A directive of ours says what is taken, and is no line of the result. */

@@ -151,7 +151,7 @@ TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last,
 {
     vec_T t[4][LANES];
     UNROLL for (int k = 0; k < LANES; k += 2) {
-        const REAL *const wide_k = wide + (wide ? k * steps : 0);
+        const REAL *const wide_k = wide ? wide + k * steps : NULL;
         const STORED *const first = b + (whole ? k : min(k, last)) * b_row,
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_T sum[4][2];

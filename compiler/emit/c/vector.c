@@ -43,7 +43,7 @@ TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a 
 }
 #endif
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign */
+/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
 TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 {
 #if F16 && F16C
