@@ -65,7 +65,7 @@ for a in sys.argv[1:]:
         text = open(a).read()
         statement = %r if re.search(%r, text) else %r
         text = re.sub(r'(\\nint %s\\([^{]*\\{\\n)', lambda m: m.group(1) + statement + '\\n', text)
-        open(a, 'w').write('#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
+        open(a, 'w').write('#include <fcntl.h>\\n#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
         if %r:
             open(%r, 'a').write('%%d\\n' %% os.getppid())
 os.execvp('quick-cc', ['quick-cc'] + sys.argv[1:])
