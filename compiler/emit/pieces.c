@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_PIECES = 512, MAX_FILES = 8 };
+enum { MAX_PIECES = 512, MAX_FILES = 8, BUCKETS = 64 };
 
 /* One definition, or a directive. */
 struct piece {
@@ -15,12 +15,14 @@ struct piece {
     bool tag, external, wanted; /* the name of a struct or union; a function that other files call */
     bool spaced;                /* an empty line stands above it, or nothing */
     int file;
+    struct piece *next; /* in its bucket, in the order of the files */
 };
 
 struct pieces {
     struct piece piece[MAX_PIECES];
     int count, files;
     bool external[MAX_FILES];
+    struct piece *bucket[BUCKETS], *last[BUCKETS]; /* by name */
 };
 
 /* What follows the comment or the literal that begins at c; c itself if none does. */
@@ -89,6 +91,20 @@ static void find_name(struct piece *p)
     p->external = function && strncmp(p->body, "static ", 7) != 0;
 }
 
+static int bucket_of(const char *name, size_t length)
+{
+    return (int)((31 * length + 7 * (size_t)(unsigned char)*name + (unsigned char)name[length - 1]) % BUCKETS);
+}
+
+/* Makes it known by its name. */
+static void list(struct pieces *all, struct piece *p)
+{
+    if (!p->name_length) return;
+    const int b = bucket_of(p->name, p->name_length);
+    *(all->last[b] ? &all->last[b]->next : &all->bucket[b]) = p;
+    all->last[b] = p;
+}
+
 void pieces_add(struct pieces *all, const char *text, bool external)
 {
     const int file = all->files++;
@@ -114,6 +130,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
         p->length = (size_t)(c - p->text);
         p->body_length = (size_t)(c - p->body);
         find_name(p);
+        list(all, p);
     }
 }
 
@@ -123,8 +140,7 @@ static void want(struct pieces *all, const char *text, size_t length)
     for (const char *c = text; c < text + length;) {
         const char *after = skip_opaque(c);
         const size_t n = word_length(c);
-        for (int k = 0; k < all->count && n && after == c; k++) {
-            struct piece *p = &all->piece[k];
+        for (struct piece *p = n && after == c ? all->bucket[bucket_of(c, n)] : NULL; p; p = p->next) {
             if (p->wanted || p->name_length != n || p->tag != after_struct || strncmp(p->name, c, n) != 0) continue;
             p->wanted = true;
             want(all, p->body, p->body_length);

@@ -25,6 +25,8 @@ struct template_names {
     struct template_value {
         const char *name, *text;
         int64_t number;
+        size_t length; /* of the name */
+        bool is_beginning, is_end;
     } value[MAX_VALUES];
     int values;
 };

@@ -21,25 +21,14 @@ static bool word_character(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether a name is the beginning, or the end, of names. */
-static bool is_beginning(const char *name)
-{
-    return name[strlen(name) - 1] == '_';
-}
-
-static bool is_end(const char *name)
-{
-    return name[0] == '_';
-}
-
 static const struct template_value *find(const struct template_names *t, const char *word, size_t length)
 {
     for (int k = 0; k < t->values; k++) {
         const struct template_value *v = &t->value[k];
-        const size_t n = strlen(v->name);
-        if (is_beginning(v->name) ? length > n && strncmp(word, v->name, n) == 0
-            : is_end(v->name)     ? length > n && strncmp(word + length - n, v->name, n) == 0
-                                  : length == n && strncmp(word, v->name, n) == 0)
+        const size_t n = v->length;
+        const bool part = v->is_beginning || v->is_end;
+        if (part ? length > n && memcmp(v->is_end ? word + length - n : word, v->name, n) == 0
+                 : length == n && memcmp(word, v->name, n) == 0)
             return v;
     }
     return NULL;
@@ -55,7 +44,7 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
         size_t n = 0;
         while (word_character(c[n])) n++;
         const struct template_value *v = n ? find(x->names, c, n) : NULL;
-        if (!v || is_end(v->name) || is_beginning(v->name)) return *holds = false;
+        if (!v || v->is_end || v->is_beginning) return *holds = false;
         c += n;
         while (*c == ' ') c++;
         *holds &= *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != negated;
@@ -125,12 +114,12 @@ static void fill_line(struct filling *x, const char *line, const char *end)
         const char *next = c + n;
         if (!v)
             text_append(x->out, c, n);
-        else if (is_end(v->name)) {
-            text_append(x->out, c, n - strlen(v->name));
+        else if (v->is_end) {
+            text_append(x->out, c, n - v->length);
             text_append(x->out, v->text, strlen(v->text));
-        } else if (is_beginning(v->name)) {
+        } else if (v->is_beginning) {
             text_append(x->out, v->text, strlen(v->text));
-            text_append(x->out, c + strlen(v->name), n - strlen(v->name));
+            text_append(x->out, c + v->length, n - v->length);
         } else
             put(x, v->text, strlen(v->text), &next, first);
         c = next;
@@ -138,14 +127,25 @@ static void fill_line(struct filling *x, const char *line, const char *end)
     text_append(x->out, "\n", 1);
 }
 
+static void set(struct template_names *t, const char *name, const char *text, int64_t number)
+{
+    const size_t length = strlen(name);
+    t->value[t->values++] = (struct template_value){.name = name,
+                                                    .text = text,
+                                                    .number = number,
+                                                    .length = length,
+                                                    .is_beginning = name[length - 1] == '_',
+                                                    .is_end = name[0] == '_'};
+}
+
 void template_set(struct template_names *t, const char *name, const char *text)
 {
-    t->value[t->values++] = (struct template_value){name, text, 1};
+    set(t, name, text, 1);
 }
 
 void template_set_number(struct template_names *t, const char *name, int64_t number)
 {
-    t->value[t->values++] = (struct template_value){name, arena_printf(t->arena, "%lld", (long long)number), number};
+    set(t, name, arena_printf(t->arena, "%lld", (long long)number), number);
 }
 
 void template_set_text(struct template_names *t, const char *name, struct text *lines)
