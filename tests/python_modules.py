@@ -21,7 +21,7 @@ def compiled(place, spec, *options, target='generic'):
     command = re.search(r'^COMPILE = "(.*)"$', place.read(name + '.py').decode(), re.M)[1]
     # the build folder has the shared one too
     there = '-I%s %s' % (shlex.quote(os.path.join(ROOT, 'runtime')), shlex.quote(os.path.join(BUILD, 'libattnrt.a')))
-    done = execute(['sh', '-c', command.replace('$(pkg-config --cflags --libs attnrt)', there).replace('-O2', '-O1')],
+    done = execute(['sh', '-c', command.replace('$(pkg-config --cflags --libs attnrt)', there).replace('-O2', '-O0')],
                    cwd=place.folder)
     check(done.returncode == 0 and not done.stderr, '%s\n%s' % (command, done.stderr))
     return module(place, name)
