@@ -511,12 +511,15 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++)
-                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 16; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
-                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1427,12 +1430,15 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++)
-                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 8; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 8,
-                8, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2327,12 +2333,15 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++)
-                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 4; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 4,
-                4, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 

@@ -327,13 +327,17 @@ typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
 TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
     *)(const void *)p; }
 
-TARGET_v4bf16amx INLINE mask_v4bf16amx paired_v4bf16amx(vec_v4bf16amx first,
-    vec_v4bf16amx second) /* rounded to nearest even */
+TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* what is in the halves becomes pairs */
 {
-    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
     const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
         1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
     return (mask_v4bf16amx)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+TARGET_v4bf16amx INLINE mask_v4bf16amx paired_v4bf16amx(vec_v4bf16amx first,
+    vec_v4bf16amx second) /* rounded to nearest even */
+{
+    return interleaved_v4bf16amx((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
 
 TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx first, vec_v4bf16amx second)
@@ -610,12 +614,15 @@ TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++)
-                column[t * 16 + k] = finite_v4bf16amx(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 16; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 16 + k] = finite_v4bf16amx(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4bf16amx(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
-                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v4bf16amx(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1369,6 +1376,20 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
     return y;
 }
 
+/* The same to within 1e-4 of the value, for what is rounded to bf16. */
+TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
+{
+    vec_v4bf16 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
+    vec_v4bf16 p = f * 0.0558282f + 0.2426278f;
+    p = p * f + 0.6931214f;
+    p = p * f + 0.9999251f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
 /* The sum over the lanes. */
 TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
 {
@@ -1493,20 +1514,26 @@ TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_
     return (vec_v4bf16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
+TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* what is in the halves becomes pairs */
+{
+    const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
+        1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
+    return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
 /* Elements of two rows become pairs; `second` may be NULL. */
 TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
-    mask_v4bf16 x = __builtin_convertvector(*(const halves_v4bf16 *)(const void *)first, mask_v4bf16);
-    if (second) x |= __builtin_convertvector(*(const halves_v4bf16 *)(const void *)second, mask_v4bf16) << 16;
-    *(pairs_v4bf16 *)(void *)p = x;
+    const halves_v4bf16 two[2] = {*(const halves_v4bf16 *)(const void *)first,
+        second ? *(const halves_v4bf16 *)(const void *)second : (halves_v4bf16){0}};
+    __m512i both;
+    __builtin_memcpy(&both, two, sizeof both);
+    *(pairs_v4bf16 *)(void *)p = interleaved_v4bf16(both);
 }
 
 TARGET_v4bf16 INLINE mask_v4bf16 paired_v4bf16(vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest even */
 {
-    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
-    const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
-        1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
-    return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
+    return interleaved_v4bf16((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
 
 TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec_v4bf16 second)
@@ -1781,12 +1808,15 @@ TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int v
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++)
-                column[t * 16 + k] = finite_v4bf16(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 16; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 16 + k] = finite_v4bf16(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4bf16(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
-                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v4bf16(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -2056,7 +2086,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             vec_v4bf16 row_sum_in = (vec_v4bf16){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4bf16 weight_4 = load_v4bf16(weight + j * 64 + i);
-                const vec_v4bf16 weight_new6 = exp2_v4bf16(weight_4 - row_max_5);
+                const vec_v4bf16 weight_new6 = exp2_coarse_v4bf16(weight_4 - row_max_5);
                 store_v4bf16(weight + j * 64 + i, weight_new6);
                 row_sum_in += weight_new6;
             }
@@ -2861,12 +2891,15 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++)
-                column[t * 16 + k] = finite_v4(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 16; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 16,
-                16, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -3801,12 +3834,15 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++)
-                column[t * 8 + k] = finite_v3(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 8; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 8,
-                8, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -4719,12 +4755,15 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++)
-                column[t * 4 + k] = finite_any(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < 1 * 4; k++) {
+                const float *const p = b + t * b_step + 1 * x + k;
+                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * 4,
-                4, c + x, c_row, then, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 

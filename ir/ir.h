@@ -441,7 +441,8 @@ struct array {
                                  is padded to whole vectors */
     int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
     bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products
-                    of pairs take them */
+                    of pairs take them; their first operand may also be a TILE of bf16 that is not, whose last axis is
+                    the one summed over. Where that has an odd number of elements, a 0 follows */
     bool matrix; /* TILE of bf16: an operand of products on matrix units. Paired it is their second operand; else the
                     first, whose last axis is the one summed over. Beyond the ranges there are zeros, up to a multiple
                     of 32 along the axis summed over and of 16 along the other */

@@ -273,8 +273,9 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
     if (!lane->paired || ref_axis(by_lane, 0) != s->axis)
         return "its second operand is not paired along the axis it sums over";
     bool stored = row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis &&
-                  (lane->matrix ? row->matrix || width(c, s->axis) % 32 == 0
-                                : row->kind != ARRAY_TILE && width(c, s->axis) % 2 == 0);
+                  (lane->matrix              ? row->matrix || width(c, s->axis) % 32 == 0
+                   : row->kind == ARRAY_TILE ? row->extent[row->rank - 1] % 2 == 0
+                                             : width(c, s->axis) % 2 == 0);
     return stored || (row->paired && ref_axis(by_row, 0) == s->axis)
                ? NULL
                : "its first operand is not paired along the axis it sums over";

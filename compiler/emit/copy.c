@@ -121,6 +121,23 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
 }
 
+/* Of rows of a tile of f32, rounded. Products take their elements in pairs: after an odd number of them there is a 0.
+ */
+static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    const int row = s->axes[0], lane = s->axes[1];
+    const char *r = x->m->axis[row].name, *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
+    emit_line(x, "/* %s = %s, rounded to bf16 */", emit_array(x, to), emit_array(x, from));
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", r, emit_first(x, row), r, emit_end(x, row), r);
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s += %d)", l, l, lanes, l, x->lanes);
+    emit_line(x, "        store_rounded_%s(%s, load_%s(%s));", x->suffix, emit_address(x, to), x->suffix,
+              emit_address(x, from));
+    emit_line(x, "    for (int64_t %s = %s; %s < round_up(%s, 2); %s++) %s = 0;", l, lanes, l, lanes, l,
+              emit_element(x, to));
+    emit_line(x, "}");
+}
+
 void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -134,6 +151,10 @@ void emit_copy(struct emitter *x, const struct stmt *s)
     }
     if (emit_copy_widened(x, s)) return;
     bool into_tile = x->l->array[to->of].kind == ARRAY_TILE;
+    if (into_tile && x->l->array[to->of].dtype == DTYPE_BF16) {
+        emit_copy_rounded(x, s);
+        return;
+    }
     int lane = s->axes[s->rank - 1];
     const char *l = x->m->axis[lane].name;
     emit_line(x, "/* %s = %s%s */", emit_array(x, to), emit_array(x, from),

@@ -119,18 +119,25 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of];
     struct arena *arena = x->m->arena;
-    const char *steps = emit_range(x, s->axis), *value_row = emit_step(x, lane, s->axis);
+    const bool paired = x->l->array[lane->of].paired;
+    const char *steps = emit_range(x, s->axis),
+               *value_row = paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis);
     const char *columns = emit_size(x->m, s->axes[1]), *i = x->m->axis[s->axes[0]].name;
     const int64_t most = weights->extent[weights->rank - 1];
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
     const bool narrow = fetched && dtype_bytes(x->l->array[lane->of].dtype) == 2;
     const char *const values = emit_corner(x, s, lane), *const numbers = arena_printf(arena, "const %s *", x->real);
-    if (most > x->region_keys) x->region_keys = most;
+    int64_t *const max = paired ? &x->region_pairs : &x->region_keys;
+    if (most > *max) *max = most;
     emit_line(
         x,
         "if (__builtin_expect(%s!finite_%s%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what sees them */",
-        partial ? arena_printf(arena, "(%s) && ", partial) : "", narrow ? "stored_" : "", x->suffix, values, value_row,
-        steps, columns);
+        partial ? arena_printf(arena, "(%s) && ", partial) : "",
+        narrow   ? "stored_"
+        : paired ? "paired_"
+                 : "",
+        x->suffix, values, value_row, paired ? arena_printf(arena, "(%s + 1) / 2", steps) : steps,
+        paired ? arena_printf(arena, "2 * %s", columns) : columns);
     x->indent += 4;
     struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
     memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
@@ -145,20 +152,20 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
             if (strcmp(finite[k].name, "b_step") == 0) finite[k].value = columns;
         }
     }
-    emit_call(x, "dot_finite_lanes", finite, arguments + 1);
+    emit_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
     x->indent += 4;
     emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(most / x->lanes));
     emit_region(x, s->where, s->axis, "seen");
-    emit_line(x, "add_seen_lanes_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
-              emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
+    emit_line(x, "add_seen_lanes_%s%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", paired ? "paired_" : "",
+              x->suffix, columns, emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
               emit_step(x, row, s->axes[0]), narrow ? "wide" : values, narrow ? columns : value_row, steps);
     x->indent -= 4;
     emit_line(x, "}");
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    emit_call(x, fetched ? "dot_fetched" : "dot", argument, arguments);
+    emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
     x->indent -= 4;
 }
 

@@ -171,7 +171,7 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
         x->indent += 4;
         emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(weights->extent[1] / x->lanes));
         emit_region(x, s->where, s->axis, "seen");
-        emit_line(x, "unit_seen_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
+        emit_line(x, "add_seen_lanes_paired_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
                   argument[7].value, i, c_row, argument[3].value, i, a_row, argument[5].value, b_row, steps);
         x->indent -= 4;
         emit_line(x, "}");

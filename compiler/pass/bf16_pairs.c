@@ -7,8 +7,8 @@
    weights, by which the row is divided, is that of those not rounded. What has been computed from the inputs (scaled,
    normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would be off by
    2^-8 before it is raised to a power or exponentiated.
-   On matrix units gradients are made of products of weights, and of gradients by scores, with what is stored: both are
-   rounded, and so a gradient is off by up to 2^-8 of the sum of its terms' magnitudes. */
+   Gradients are made of products of weights, and of gradients by scores, with what is stored: both are rounded, and so
+   a gradient is off by up to 2^-8 of the sum of its terms' magnitudes. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -178,7 +178,7 @@ static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool a
 }
 
 /* A sum over the tile's lanes for every point of its rows, which a sweep makes: the tile's rows meet pairs of them. */
-static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth)
+static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth, bool matrix)
 {
     struct stmt *dot = *at;
     const struct ref row = dot->operand[0], values = dot->operand[1];
@@ -189,8 +189,9 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
         return false;
     if (!stored_along(l, &values, dot->axes[1]) || lanes->source != SIZE_CONSTANT || !step_of(loops, depth, dot->axis))
         return false;
-    const int rounded = add_rounded(l, at, &row, "weight_rows", false, true),
-              pairs = packed_tile(l, loops, depth, values.of, dot->axes[1], lanes->extent, PACK_MATRIX_PAIRS);
+    const int rounded = add_rounded(l, at, &row, "weight_rows", false, matrix),
+              pairs = packed_tile(l, loops, depth, values.of, dot->axes[1], lanes->extent,
+                                  matrix ? PACK_MATRIX_PAIRS : PACK_PAIRS);
     dot->operand[0] = loops_ref(l, rounded);
     dot->operand[1] = ref_of_copy(l, &values, pairs);
     return true;
@@ -211,11 +212,12 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     const int made = add_rounded(l, at, &weights, "weight_pairs", true, matrix);
     int values = matrix ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
                                       PACK_MATRIX_ROWS)
-                        : packed_tile(l, loops, depth, row.of, -1, 0, PACK_PAIRS);
+                        : packed_tile(l, loops, depth, row.of, dot->axes[0], l->module->axis[dot->axes[0]].extent,
+                                      PACK_PAIRS);
     dot->operand[0] = ref_of_copy(l, &row, values);
     dot->operand[1] = loops_ref(l, made);
+    make_coarse(body, *at, weights.of, any);
     if (matrix) {
-        make_coarse(body, *at, weights.of, any);
         pad_matrix_result(&l->array[dot->assign[0].to.of]);
         dot->assign[0].compensation = 0; /* matrix units add to what they have loaded */
     }
@@ -255,8 +257,8 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
         }
         const bool on_units = matrix && fills_tiles(loops, depth);
         if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, on_units) &&
-            ((on_units && gradients && pair_across(l, at, loops, depth)) ||
-             pair_weights(l, *body, at, loops, depth, on_units, on_units && gradients)))
+            ((gradients && pair_across(l, at, loops, depth, on_units)) ||
+             pair_weights(l, *body, at, loops, depth, on_units, gradients)))
             at = &(*at)->next;
     }
 }
@@ -266,7 +268,7 @@ void pass_bf16_pairs(struct compilation *c)
     struct stmt *loops[MAX_LOOPS] = {NULL};
     if (!multiplies_bf16(c)) return;
     walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
-    if (c->program == PROGRAM_SAVED && multiplies_tiles(c)) sum_as_rounded(c->loops, c->loops->body);
+    if (c->program == PROGRAM_SAVED) sum_as_rounded(c->loops, c->loops->body);
     if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
     if (loops_on_matrix_units(c->loops)) c->features_used |= 1U << TARGET_MATRIX_UNITS;
 }

@@ -241,18 +241,6 @@ TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const
         }
 }
 
-/* For each step t that the lanes see: adds weights[t] * b[t][x] to sum[x] where that b is infinite or NaN. */
-TARGET APART void unit_seen_T(int64_t lanes, float *sum, const uint16_t *weights, const uint16_t *b, int64_t b_row,
-    int64_t steps, const mask_T *seen)
-{
-    for (int64_t t = 0; t < steps; t++)
-        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++) {
-            const uint16_t *const p = b + t / 2 * b_row + 2 * x + t % 2;
-            const mask_T weight = {(int32_t)((uint32_t)weights[t] << 16)}, value = {(int32_t)((uint32_t)*p << 16)};
-            if (!finite_T(p, 0, 1, 1)) sum[x] += ((vec_T)weight)[0] * ((vec_T)value)[0];
-        }
-}
-
 /* ==== of a linear form: operands that are packed, of one or two terms of bf16 ==== */
 
 /* unit_block_T where a, b or both are sums of two terms, the second of which lie a_rest or b_rest behind the first

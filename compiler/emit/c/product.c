@@ -59,8 +59,19 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REA
 }
 #endif
 
-#if !PAIRED
 /* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN. */
+#if PAIRED
+TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
+    int64_t value_row, int64_t steps, const mask_T *seen)
+{
+    for (int64_t t = 0; t < steps; t++)
+        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++) {
+            const uint16_t *const p = values + t / 2 * value_row + 2 * x + t % 2;
+            const mask_T weight = {(int32_t)((uint32_t)weights[t] << 16)}, value = {(int32_t)((uint32_t)*p << 16)};
+            if (!finite_T(p, 0, 1, 1)) sum[x] += ((vec_T)weight)[0] * ((vec_T)value)[0];
+        }
+}
+#else
 TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights, const REAL *values, int64_t value_row,
     int64_t steps, const mask_T *seen)
 {
@@ -345,23 +356,24 @@ TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-#if !PAIRED
 /* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
    dot_fetched_T. */
 TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int odd, int64_t steps, const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
-    int64_t b_step, REAL *c, int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
+    int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
 {
-    REAL column[MAX_STEPS * LANES];
+    IN column[MAX_STEPS * LANES];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += LANES) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < LANES; k++)
-                column[t * LANES + k] = finite_T(b + t * b_step + x + k, 0, 1, 1) ? b[t * b_step + x + k] : 0;
+            for (int64_t k = 0; k < TOGETHER * LANES; k++) {
+                const IN *const p = b + t * b_step + TOGETHER * x + k;
+                column[t * TOGETHER * LANES + k] = finite_T(p, 0, 1, 1) ? *p : 0;
+            }
         const int64_t some = fetched ? SOME : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_T(1, LANES, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step, column + t * LANES,
-                LANES, c + x, c_row, then, factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+            dot_T(1, LANES, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
+                column + t * TOGETHER * LANES, TOGETHER * LANES, c + x, c_row, then BY_ARGUMENT,
+                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
     }
 }
-#endif

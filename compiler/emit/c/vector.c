@@ -484,23 +484,35 @@ TARGET INLINE vec_T multiply_T(vec_T sum, int32_t a, mask_T b)
     return (vec_T)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
+TARGET INLINE mask_T interleaved_T(__m512i both) /* what is in the halves becomes pairs */
+{
+    const mask_T turns = {INTERLEAVED};
+    return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
 /* Elements of two rows become pairs; `second` may be NULL. */
 TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
-    mask_T x = __builtin_convertvector(*(const halves_T *)(const void *)first, mask_T);
-    if (second) x |= __builtin_convertvector(*(const halves_T *)(const void *)second, mask_T) << 16;
-    *(pairs_T *)(void *)p = x;
+    const halves_T two[2] = {*(const halves_T *)(const void *)first,
+        second ? *(const halves_T *)(const void *)second : (halves_T){0}};
+    __m512i both;
+    __builtin_memcpy(&both, two, sizeof both);
+    *(pairs_T *)(void *)p = interleaved_T(both);
 }
 
 TARGET INLINE mask_T paired_T(vec_T first, vec_T second) /* rounded to nearest even */
 {
-    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
-    const mask_T turns = {INTERLEAVED};
-    return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+    return interleaved_T((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
 
 TARGET INLINE void store_paired_T(uint16_t *p, vec_T first, vec_T second)
 {
     *(pairs_T *)(void *)p = paired_T(first, second);
+}
+
+TARGET INLINE void store_rounded_T(uint16_t *p, vec_T x) /* the same of neighbours */
+{
+    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)x, (__m512)x);
+    __builtin_memcpy(p, &both, sizeof(halves_T));
 }
 #endif
