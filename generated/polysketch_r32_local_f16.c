@@ -351,7 +351,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -415,7 +416,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
+    const int64_t early = rows > 1 ? 32 : 64;
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
@@ -674,7 +675,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -878,7 +879,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1167,7 +1168,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 16) {
                         store_v4(v_tile_2 + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
-                        __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                        __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
                     }
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1868,7 +1869,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -2187,8 +2189,10 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2389,8 +2393,10 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
+            }
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2677,8 +2683,10 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
-                    for (int64_t e = 0; e < 64; e += 8)
+                    for (int64_t e = 0; e < 64; e += 8) {
                         store_v3(v_tile_2 + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                        __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
+                    }
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_9 + j, splat_v3(0.0f));
@@ -3375,7 +3383,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the

@@ -313,7 +313,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -377,7 +378,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
+    const int64_t early = rows > 1 ? 32 : 0;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
@@ -1360,7 +1361,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
@@ -2397,7 +2399,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the

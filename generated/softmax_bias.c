@@ -258,7 +258,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
@@ -288,7 +289,7 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int whole, int64_t l
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4 sum[4][2];
         UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v4){0};
-        fetch_v4(2, steps, b + (k + 64) * b_row, b_row);
+        fetch_v4(2, steps, b + (k + 32) * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 16) {
             const vec_v4 x0 = wide ? load_v4(wide_k + s) : load_v4(first + s),
                 x1 = wide ? load_v4(wide_k + steps + s) : load_v4(second + s);
@@ -321,7 +322,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
+   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
    more, two by two, which share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
@@ -329,7 +330,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     const float *wide = NULL;
     int64_t x = 0;
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        if (64 && rows == 1) fetch_v4(16, steps, b + 64 * b_row, b_row);
+        if (0 && rows == 1) fetch_v4(16, steps, b + 0 * b_row, b_row);
         all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
@@ -420,7 +421,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
+    const int64_t early = rows > 1 ? 32 : 0;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
@@ -1025,7 +1026,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
@@ -1778,7 +1780,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.

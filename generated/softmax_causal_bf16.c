@@ -422,7 +422,8 @@ TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, 
 TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
@@ -453,7 +454,7 @@ TARGET_v4bf16amx INLINE void some_columns_v4bf16amx(const int rows, const int wh
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4bf16amx sum[4][2];
         UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v4bf16amx){0};
-        fetch_v4bf16amx(2, steps, b + (k + 64) * b_row, b_row);
+        fetch_v4bf16amx(2, steps, b + (k + 32) * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 16) {
             const vec_v4bf16amx x0 = wide ? load_v4bf16amx(wide_k + s) : widened_v4bf16amx(first + s),
                 x1 = wide ? load_v4bf16amx(wide_k + steps + s) : widened_v4bf16amx(second + s);
@@ -487,7 +488,7 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
+   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 32 by
    more, two by two, which share what is widened. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
@@ -576,7 +577,7 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
+    const int64_t early = rows > 1 ? 32 : 64;
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
@@ -1618,7 +1619,8 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
 TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
@@ -1649,7 +1651,7 @@ TARGET_v4bf16 INLINE void some_columns_v4bf16(const int rows, const int whole, i
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4bf16 sum[4][2];
         UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v4bf16){0};
-        fetch_v4bf16(2, steps, b + (k + 64) * b_row, b_row);
+        fetch_v4bf16(2, steps, b + (k + 32) * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 16) {
             const vec_v4bf16 x0 = wide ? load_v4bf16(wide_k + s) : widened_v4bf16(first + s),
                 x1 = wide ? load_v4bf16(wide_k + steps + s) : widened_v4bf16(second + s);
@@ -1683,7 +1685,7 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
+   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 32 by
    more, two by two, which share what is widened. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
@@ -1770,7 +1772,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
+    const int64_t early = rows > 1 ? 32 : 64;
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
@@ -2692,7 +2694,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
@@ -2722,7 +2725,7 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int whole, int64_t l
             *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
         vec_v4 sum[4][2];
         UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v4){0};
-        fetch_v4(2, steps, b + (k + 64) * b_row, b_row);
+        fetch_v4(2, steps, b + (k + 32) * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 16) {
             const vec_v4 x0 = wide ? load_v4(wide_k + s) : widened_v4(first + s),
                 x1 = wide ? load_v4(wide_k + steps + s) : widened_v4(second + s);
@@ -2755,7 +2758,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
+   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 32 by
    more, two by two, which share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -2837,7 +2840,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
+    const int64_t early = rows > 1 ? 32 : 64;
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
@@ -2993,13 +2996,13 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 16) {
                 store_v4(k_tile + j * 64 + d, widened_v4(k + (j0 + j) * k_row + d));
-                __builtin_prefetch(k + (j0 + j) * k_row + d + 64 * k_row, 0, 2);
+                __builtin_prefetch(k + (j0 + j) * k_row + d + 32 * k_row, 0, 2);
             }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
-                __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
@@ -3635,7 +3638,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
@@ -3934,12 +3938,16 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         const int64_t j1 = min(j0 + 120, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t d = 0; d < 64; d += 8)
+            for (int64_t d = 0; d < 64; d += 8) {
                 store_v3(k_tile + j * 64 + d, widened_v3(k + (j0 + j) * k_row + d));
+                __builtin_prefetch(k + (j0 + j) * k_row + d + 32 * k_row, 0, 2);
+            }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
-            for (int64_t e = 0; e < 64; e += 8)
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
+            }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
         /* old_max = row_max */
@@ -4557,7 +4565,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.

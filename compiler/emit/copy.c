@@ -20,13 +20,13 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)", 4 * k, "", name, emit_first(x, s->axes[k]), name,
                   emit_end(x, s->axes[k]), name, step);
     }
-    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && x->c->target->early;
+    const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && x->c->target->early_for_several;
     if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
     emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
               emit_address(x, from));
     if (!keys) return true;
-    emit_line(x, "%*s__builtin_prefetch(%s + 64 * %s, 0, 2);", 4 * s->rank, "", emit_address(x, from),
-              emit_step(x, from, s->axes[0]));
+    emit_line(x, "%*s__builtin_prefetch(%s + %d * %s, 0, 2);", 4 * s->rank, "", emit_address(x, from),
+              x->c->target->early_for_several, emit_step(x, from, s->axes[0]));
     emit_line(x, "%*s}", 4 * (s->rank - 1), "");
     return true;
 }

@@ -75,9 +75,10 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
     set_constants(x, f64, dq);
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
-    template_set_number(x, "EARLY", target->early);
+    template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
-    template_set_number(x, "SOME", 16); /* rows: no more than a core can wait for at a time */
+    template_set_number(x, "NEAR", 4 - target->near); /* as __builtin_prefetch has it */
+    template_set_number(x, "SOME", 16);               /* rows: no more than a core can wait for at a time */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     for (int half = 1; half < e->lanes; half *= 2) {

@@ -15,8 +15,10 @@ struct target {
     const char *vectors;   /* "AVX-512" */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
-    int early, early_for_several; /* so many rows ahead one query, or a few, fetch keys and values; 0: they do not */
-    unsigned features;            /* that code may use, as bits: 1 << TARGET_… */
+    /* so many rows ahead one query, one of 16 bits, or a few, fetch keys and values; 0: they do not */
+    int early, early_narrow, early_for_several;
+    int near;          /* into this cache */
+    unsigned features; /* that code may use, as bits: 1 << TARGET_… */
 };
 enum target_feature {
 #define FEATURE(name, suffix, dtype, says) TARGET_##name,

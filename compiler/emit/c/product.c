@@ -138,7 +138,8 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
 TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b) __builtin_prefetch(b + r * b_row + x, 0, 2);
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, NEAR);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns, of which the last is number `last` where not all are there.
