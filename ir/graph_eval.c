@@ -6,8 +6,7 @@
 
 /* A value, or an operand laid out over axes: an element's offset is the sum of index times stride over all axes. */
 struct dense {
-    double *data;
-    bool owned;
+    double *data, *owned; /* the same where it is to be freed, or NULL */
     int64_t stride[MAX_AXES];
 };
 
@@ -156,12 +155,12 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
 /* The region as 1 and 0 over the axes it names. */
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
-    struct dense region = {.owned = true};
+    struct dense region = {0};
     int axes[MAX_AXES], rank = axes_of(expr_axes(where), axes);
     const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, region.stride);
-    region.data = allocate(e, count);
+    region.data = region.owned = allocate(e, count);
     for (int64_t n = 0; n < count && !e->error; n++, next_point(e, rank, axes))
         region.data[n] = expr_eval_int(where, &env) != 0;
     return region;
@@ -182,14 +181,14 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
         stride *= e->size[v->axes[k]];
     }
     if (plain) return operand;
-    operand = (struct dense){.owned = true};
+    operand = (struct dense){0};
     uint32_t bits = ref_axes(r);
     int axes[MAX_AXES], rank = axes_of(bits, axes);
     const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
     bool inside_known = user->where && !(expr_axes(user->where) & ~bits);
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, operand.stride);
-    operand.data = allocate(e, count);
+    operand.data = operand.owned = allocate(e, count);
     for (int64_t n = 0; n < count && !e->error; n++, next_point(e, rank, axes)) {
         int64_t at = offset(e, r);
         if (at < 0 && !(inside_known && !expr_eval_int(user->where, &env))) fail_outside(e, number, r);
@@ -270,8 +269,7 @@ static void eval_fold(struct evaluation *e, int number, double *out)
                    region->data + at[3], step[3]);
     }
     memset(e->index, 0, sizeof e->index);
-    for (int p = 1; p < 4; p++)
-        if (part[p].owned) free(part[p].data);
+    for (int p = 1; p < 4; p++) free(part[p].owned);
 }
 
 /* ---- values ---- */

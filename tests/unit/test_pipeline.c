@@ -46,7 +46,7 @@ static const char *run(struct text *ran)
     char *message = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&message, &length);
-    CU_ASSERT_FATAL(out != NULL);
+    if (!out) abort();
     CU_ASSERT(diagnostics_flush(d, out, false) > 0);
     fclose(out);
     const char *kept = arena_copy(arena, message);
@@ -67,8 +67,7 @@ static void clean_ups_run_where_they_are_due(void)
     CU_ASSERT_PTR_NULL(run(&ran));
     const char *wanted = "simplify separate simplify differentiate simplify stabilise simplify strength_reduce "
                          "fold_scale simplify rows tile lower ";
-    CU_ASSERT_FATAL(ran.data != NULL);
-    CU_ASSERT_NSTRING_EQUAL(ran.data, wanted, strlen(wanted));
+    CU_ASSERT(ran.data && strncmp(ran.data, wanted, strlen(wanted)) == 0);
     text_free(&ran);
     arena_free(arena);
 }
