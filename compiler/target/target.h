@@ -15,9 +15,10 @@ struct target {
     const char *vectors;   /* "AVX-512" */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
-    /* so many rows ahead one query, one of 16 bits, or a few, fetch keys and values; 0: they do not */
+    /* how many rows ahead keys and values are fetched by one query, by one whose keys have 16 bits, and by several; 0:
+       the processor does it */
     int early, early_narrow, early_for_several;
-    int near;          /* into this cache */
+    int near;          /* the cache that they are fetched into: 1 or 2 */
     unsigned features; /* that code may use, as bits: 1 << TARGET_… */
 };
 enum target_feature {
