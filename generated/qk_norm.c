@@ -105,17 +105,17 @@ struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
     int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
     unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    const struct attn_team *team;
 };
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
 {
+    if (part->threads > 1 && part->team) part->team->barrier();
 #ifdef _OPENMP
-    if (part->threads > 1) {
+    if (part->threads > 1 && !part->team) {
 #pragma omp barrier
     }
-#else
-    (void)part;
 #endif
 }
 
@@ -3427,43 +3427,70 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
+/* A call at work. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* after these all threads are at the same heads */
+    int threads;          /* that were asked for; there may be fewer */
+    int there;            /* that have come so far */
+    int64_t next;         /* the first task that none has taken */
+    unsigned char *workspace;
+    size_t bytes; /* of it, a thread's */
+};
+
+/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls `on`, which takes a struct work, in all threads at once. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    meet(&part); /* all have come, and none needs its own part of the workspace any more */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
 /* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    int64_t alone = tasks; /* the heads after these are all threads' together */
-    if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
-#ifndef _OPENMP
-    (void)threads;
-#endif
-    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-#endif
-    {
-        int number;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-        number = there++;
-        unsigned char *const work = workspace + (size_t)number * bytes;
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this->own,
-            .slots = work + this->own + this->shared};
-#ifdef _OPENMP
-#pragma omp for schedule(dynamic)
-#endif
-        for (int64_t task = 0; task < alone; task++) {
-            if (this->head)
-                this->head(call, task, &part);
-            else
-                this->rows(call, task, work);
-        }
-        if (alone < tasks) together(this, threads, number, there, workspace, &part);
-        for (int64_t task = alone; task < tasks; task++) this->head(call, task, &part);
-    }
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 /* The header of a standalone kernel has them too, so they have a guard of their own. Its number changes with them. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 4
+#define ATTNRT_TYPES 5
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +33,14 @@ enum attn_error {
     ATTN_EFOLD = -15      /* states of this kernel cannot be joined */
 };
 
+/* Threads of the caller, for kernels to run on instead of OpenMP's: two libraries in one process, each with threads of
+   its own, are in each other's way. As GOMP_parallel and GOMP_barrier, which every OpenMP library on Linux has. */
+struct attn_team {
+    /* Calls work(context) in `threads` threads at once, or fewer, and returns when all have; flags is 0. */
+    void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
+    void (*barrier)(void); /* in one of them: waits for all others to call it */
+};
+
 /* One call of a kernel. */
 struct attn_strides {
     int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]; the last axis is contiguous */
@@ -54,6 +62,7 @@ struct attn_problem { /* zero it first: members are added at the end */
     size_t state_bytes;     /* 0: the caller vouches; else less than NAME_state() says is ATTN_ESTATE */
     int64_t start; /* of NAME_state_init: the position of the first token, where the state is to be joined to one of as
                       many tokens before it; a multiple of the tokens that it takes in at a time */
+    const struct attn_team *team; /* NULL: OpenMP's threads */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its
@@ -102,7 +111,7 @@ struct attn_kernel {
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
 };
 
-#elif ATTNRT_TYPES != 4
+#elif ATTNRT_TYPES != 5
 #error "kernels that different versions of attnc made: make them anew with one"
 #endif /* ATTNRT_TYPES */
 

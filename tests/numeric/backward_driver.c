@@ -1,6 +1,7 @@
 /* Calls a kernel's backward under a sanitizer, with arrays of just the size that they need, over lengths around its
    tiles. Built by `backward` with -DKERNEL=NAME_kernel beside the emitted C and the runtime. */
 #include "attnrt.h"
+#include "team.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,11 +48,12 @@ static void release(struct arrays *a)
     free(a->params);
 }
 
-static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int threads, int saves, unsigned wanted)
+static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int threads, const struct attn_team *team,
+               int saves, unsigned wanted)
 {
     const struct attn_kernel *const kernel = &KERNEL;
     struct attn_problem p = {
-        .batch = 2, .heads = heads, .kv_heads = kv_heads, .n_q = n_q, .n_k = n_k, .threads = threads};
+        .batch = 2, .heads = heads, .kv_heads = kv_heads, .n_q = n_q, .n_k = n_k, .threads = threads, .team = team};
     const size_t size = attn_dtype_size(kernel->dtype);
     void *array[ARRAYS];
     for (int a = 0; a < ARRAYS; a++) {
@@ -100,7 +102,9 @@ int main(void)
     int failed = 0;
     for (int a = 0; a < LENGTHS; a++)
         for (int b = 0; b < LENGTHS; b++)
-            failed += one(4, 2, lengths[a], lengths[b], 1 + (a + b) % 3, a % 2, (unsigned)(a + 3 * b) % 8);
-    failed += one(3, 3, 100, 131, 2, 1, 7) + one(1, 1, 300, 20, 2, 0, 7);
+            failed += one(4, 2, lengths[a], lengths[b], 1 + (a + b) % 3, b % 2 ? &own_team : NULL, a % 2,
+                          (unsigned)(a + 3 * b) % 8);
+    failed += one(3, 3, 100, 131, 2, NULL, 1, 7) + one(1, 1, 300, 20, 2, NULL, 0, 7) +
+              one(3, 3, 100, 131, 7, &own_team, 1, 7) + one(1, 1, 300, 20, 3, &own_team, 0, 7);
     return failed != 0;
 }

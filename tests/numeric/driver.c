@@ -2,6 +2,7 @@
    bad arguments, many callers at once. Built by `properties` with -DKERNEL=NAME_kernel beside the emitted C and the
    runtime; the arguments name the checks to run. */
 #include "attnrt.h"
+#include "team.h"
 
 #include <math.h>
 #ifdef _OPENMP
@@ -171,6 +172,8 @@ struct call {
     void **params; /* struct NAME_params */
 };
 
+static const struct attn_team *team; /* of the calls that are made next */
+
 static struct call call_new(struct shape s, enum layout layout, int threads)
 {
     struct call c = {.problem = {.batch = s.batch,
@@ -178,7 +181,8 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
                                  .kv_heads = s.kv_heads,
                                  .n_q = s.n_q,
                                  .n_k = s.n_k,
-                                 .threads = threads}};
+                                 .threads = threads,
+                                 .team = team}};
     int64_t D = kernel->head_dim, E = kernel->value_dim;
     bool front = layout == FRONT;
     c.problem.q = strides_of(layout, s.heads, s.n_q, D);
@@ -319,6 +323,14 @@ static void check_threads(void)
             check_same(big[i], CONTIGUOUS, threads[t], 0xFF, expected, bytes);
         free(expected);
     }
+}
+
+/* The same on threads of the caller; a team of fewer than were asked for does, too. */
+static void check_teams(void)
+{
+    team = &own_team;
+    check_threads();
+    team = NULL;
 }
 
 static bool untouched(const struct block *b)
@@ -602,9 +614,10 @@ static const struct {
     const char *name;
     void (*run)(void);
 } checks[] = {
-    {"layouts", check_layouts},     {"threads", check_threads},         {"errors", check_errors},
-    {"workspace", check_workspace}, {"allocations", check_allocations}, {"callers", check_callers},
-    {"settings", check_settings},
+    {"layouts", check_layouts},         {"threads", check_threads},
+    {"errors", check_errors},           {"workspace", check_workspace},
+    {"allocations", check_allocations}, {"callers", check_callers},
+    {"settings", check_settings},       {"teams", check_teams},
 };
 
 int main(int count, char **name)

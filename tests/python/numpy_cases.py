@@ -317,6 +317,28 @@ def sequences_grow(folder):
 
 
 @case
+def sequences_grow_by_tokens(folder):
+    """Calls of extend that are alike take a shorter way, which sees what is new in them."""
+    for name in 'softmax_causal', 'sliding_window', 'polysketch_r32':
+        made = small(name)
+        seed = {'seed': 1} if any(p.from_seed for p in made.parameters) else {}
+        q, k, v = arrays(n=20, m=20)
+        wanted = made(q, k, v, **seed)
+        state = made.state(2, capacity=20, **seed)
+        spoilt = [np.zeros_like(a[:, :, :1]) for a in (q, k, v)]
+        for at in range(20):
+            token = [np.ascontiguousarray(a[:, :, at:at + 1]) for a in (q, k, v)]
+            close(state.extend(*token), wanted[:, :, at:at + 1], 1e-5, '%s: token %d' % (name, at))
+            if at == 9:   # forgotten again
+                state.extend(*spoilt)
+                state.truncate(10)
+        if name == 'softmax_causal':
+            refuses(lambda: state.extend(*spoilt), ValueError,
+                    name + ': a sequence would grow beyond the capacity of its state')
+            check(state.lengths == [20, 20], 'it holds %s tokens' % state.lengths)
+
+
+@case
 def sequences_are_joined(folder):
     q, k, v = arrays(n=60, m=60)
     made = small('linear_elu')

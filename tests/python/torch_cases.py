@@ -48,6 +48,32 @@ def gradients_are_those_of_pytorch(folder):
 
 
 @case
+def threads_are_those_of_pytorch(folder):
+    made = small('softmax_causal')
+    q, k, v = tensors(H=8, G=8, n=64, m=64)
+    alone = made(q, k, v, threads=1)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        torch.randn(1 << 20).exp()     # has them made
+        there = len(os.listdir('/proc/self/task'))
+        close(made(q, k, v), alone, 0, 'of tensors')
+        close(made(q.numpy(), k.numpy(), v.numpy(), threads=3), alone, 0, 'of arrays')
+        close(made.state(2).extend(q, k, v), alone, 1e-6, 'of a state')
+        now = len(os.listdir('/proc/self/task'))
+        check(now == there, 'there were %d threads, and are %d' % (there, now))
+    finally:
+        torch.set_num_threads(before)
+    child = os.fork()     # in which PyTorch's threads are not
+    if child == 0:
+        try:
+            os._exit(0 if (made(q, k, v, threads=2) == alone).all() else 1)
+        finally:
+            os._exit(2)
+    check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, 'not in a forked process')
+
+
+@case
 def gradcheck(folder):
     for name, sizes in (('softmax_causal', {}), ('hedgehog', {'m': 5}), ('linear_elu', {'G': 4})):
         made = small(name, dtype='f64')

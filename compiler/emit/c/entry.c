@@ -178,58 +178,107 @@ static int runs(const struct version *v)
 #endif
 }
 
+/* A call at work. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* after these all threads are at the same heads */
+    int threads;          /* that were asked for; there may be fewer */
+    int there;            /* that have come so far */
+    int64_t next;         /* the first task that none has taken */
+    unsigned char *workspace;
+    size_t bytes; /* of it, a thread's */
+};
+
+/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls `on`, which takes a struct work, in all threads at once. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
 #if IN_ORDER
 /* The tasks of heads whose tiles add up sums in their order. As many heads as there are for every thread are done by one
    each, which needs no other's sums; then all work on the heads that are left, each on the next tile, a little after the
    one before it. */
-static void run_in_order(const struct call *call, const struct version *this, int threads, unsigned char *workspace,
-    size_t bytes)
+static void work_in_order(void *work)
 {
-    const int64_t heads = call->p.batch * call->p.kv_heads, alone = heads / threads * threads, tiles = call->tiles,
-        units = alone + (heads - alone) * tiles;
-    for (int64_t h = alone; h < heads; h++)
-        for (int64_t t = 0; t <= tiles; t++) call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
+    struct work *const w = (struct work *)work;
+    const struct call *const call = w->call;
+    const int64_t alone = w->alone, tiles = call->tiles;
+    unsigned char *const own = w->workspace + (size_t)take_number(w) * w->bytes;
     struct call by_itself = *call;
     by_itself.progress = NULL;
-    int64_t next = 0;
-    int there = 0;
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-#endif
-    {
-        int number;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-        number = there++;
-        unsigned char *const work = workspace + (size_t)number * bytes;
-        for (;;) {
-            int64_t unit;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-            unit = next++;
-            if (unit >= units) break;
-            if (unit < alone) {
-                for (int64_t tile = 0; tile < tiles; tile++) this->rows(&by_itself, unit * tiles + tile, work);
-                continue;
-            }
-            const int64_t task = alone * tiles + unit - alone;
-            this->rows(call, task, work);
-            await_turn(call, task, INT64_MAX);
-            pass_turn(call, task, INT64_MAX);
+    for (int64_t unit; (unit = take_task(w)) < w->tasks;) {
+        if (unit < alone) {
+            for (int64_t tile = 0; tile < tiles; tile++) w->this->rows(&by_itself, unit * tiles + tile, own);
+            continue;
         }
+        const int64_t task = alone * tiles + unit - alone;
+        w->this->rows(call, task, own);
+        await_turn(call, task, INT64_MAX);
+        pass_turn(call, task, INT64_MAX);
     }
 }
 
+static void run_in_order(struct work *w)
+{
+    const int64_t heads = w->call->p.batch * w->call->p.kv_heads, alone = heads / w->threads * w->threads,
+        tiles = w->call->tiles;
+    for (int64_t h = alone; h < heads; h++)
+        for (int64_t t = 0; t <= tiles; t++) w->call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
+    w->alone = alone;
+    w->tasks = alone + (heads - alone) * tiles;
+    in_threads(w, work_in_order);
+}
+
 #endif
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+#if PHASES
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    meet(&part); /* all have come, and none needs its own part of the workspace any more */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+#else
+    for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
+#endif
+}
+
 /* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
 #if IN_ORDER
     if (this->in_order && call->progress) {
-        run_in_order(call, this, threads, workspace, bytes);
+        run_in_order(&work);
         return 0;
     }
 #endif
@@ -252,6 +301,7 @@ static int run(const struct call *call, const struct version *this, int threads,
         tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
             (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
 #endif
+    work.tasks = work.alone = tasks;
 #if PHASES
 #if IDS
 #if CARRIED
@@ -261,43 +311,9 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
     if (this->head && !ordered && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
 #endif
-    int64_t alone = tasks; /* the heads after these are all threads' together */
-    if (this->head && this->together) alone = this->together > 1 ? 0 : tasks / threads * threads;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
 #endif
-#ifndef _OPENMP
-    (void)threads;
-#endif
-    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-#endif
-    {
-        int number;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-        number = there++;
-        unsigned char *const work = workspace + (size_t)number * bytes;
-#if PHASES
-        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this->own,
-            .slots = work + this->own + this->shared};
-#endif
-#ifdef _OPENMP
-#pragma omp for schedule(dynamic)
-#endif
-#if PHASES
-        for (int64_t task = 0; task < alone; task++) {
-            if (this->head)
-                this->head(call, task, &part);
-            else
-                this->rows(call, task, work);
-        }
-        if (alone < tasks) together(this, threads, number, there, workspace, &part);
-        for (int64_t task = alone; task < tasks; task++) this->head(call, task, &part);
-#else
-        for (int64_t task = 0; task < tasks; task++) this->rows(call, task, work);
-#endif
-    }
+    in_threads(&work, work_on);
     return 0;
 }
 

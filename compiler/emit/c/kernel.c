@@ -73,17 +73,17 @@ struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
     int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
     unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    const struct attn_team *team;
 };
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
 {
+    if (part->threads > 1 && part->team) part->team->barrier();
 #ifdef _OPENMP
-    if (part->threads > 1) {
+    if (part->threads > 1 && !part->team) {
 #pragma omp barrier
     }
-#else
-    (void)part;
 #endif
 }
 

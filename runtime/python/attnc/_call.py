@@ -51,7 +51,11 @@ class _Problem(ctypes.Structure):
         ("threads", ctypes.c_int), ("workspace_bytes", ctypes.c_size_t), ("saved", ctypes.c_void_p),
         ("saved_bytes", ctypes.c_size_t), ("dout", _Strides), ("dq", _Strides), ("dk", _Strides), ("dv", _Strides),
         ("capacity", ctypes.c_int64), ("lengths", ctypes.c_void_p), ("state_bytes", ctypes.c_size_t),
-        ("start", ctypes.c_int64)]
+        ("start", ctypes.c_int64), ("team", ctypes.c_void_p)]
+
+
+class _Team(ctypes.Structure):
+    _fields_ = [("run", ctypes.c_void_p), ("barrier", ctypes.c_void_p)]
 
 
 class _Param(ctypes.Structure):
@@ -324,6 +328,43 @@ _local = threading.local()  # each thread's memory, and what it has called befor
 _threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))  # type: ignore
 
 
+class _Teams:
+    """PyTorch's threads, which kernels run on where it is there. Those of another OpenMP library would wait for work while
+    PyTorch's have some, and PyTorch's while they have: by spinning, where there is no processor for both."""
+
+    def __init__(self) -> None:
+        self.made: _Team | None = None
+        self.address: int | None = None
+        self.known = False
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """In a forked process, where GNU's OpenMP would hang that had several threads in the other one."""
+        self.address, self.known = None, True
+
+    def of_torch(self) -> int | None:
+        """The address of a struct attn_team; None: the kernel's own threads."""
+        if not self.known and "torch" in sys.modules:
+            path = getattr(getattr(sys.modules["torch"], "_C", None), "__file__", None)
+            if path:  # there is none while another thread imports it
+                self._find(path)
+        return self.address
+
+    def _find(self, path: str) -> None:
+        try:
+            library = ctypes.CDLL(path)  # and all that it needs: names are looked up in those, too
+            found = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("GOMP_parallel", "GOMP_barrier")]
+        except (AttributeError, OSError):
+            pass  # a PyTorch without OpenMP
+        else:
+            self.made = _Team(*found)
+            self.address = ctypes.addressof(self.made)
+        self.known = True
+
+
+_teams = _Teams()
+
+
 class _Room:
     """Memory of a thread, which is kept for its next calls."""
 
@@ -399,9 +440,9 @@ class Binding:
             kind, says = _ERRORS.get(error, (RuntimeError, "error %d" % error))
             raise kind(f"{self.name}: {says}")
 
-    def check_fork(self, threads: int) -> None:
+    def check_fork(self, problem: _Problem) -> None:
         """GNU's OpenMP hangs in the child of a process in which it has had several threads."""
-        if not self.gnu or (threads or self.library.omp_get_max_threads()) < 2:
+        if not self.gnu or problem.team or (problem.threads or self.library.omp_get_max_threads()) < 2:
             return
         if _threaded.process not in (None, os.getpid()):
             raise RuntimeError(
@@ -430,25 +471,23 @@ class Binding:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
         if out is None and saved is None and all(value is None for value in given.values()):
-            key = key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays
-            alike = key(self, q, k, v, seed, threads)
-            if alike is not None:
-                return self.forward_again(alike, q, k, v, given, seed, threads)
+            key = key_of(self, q, k, v, seed, threads)
+            if key is not None:
+                return self.forward_again(key, q, k, v, given, seed, threads)
         return self._forward(q, k, v, given, seed, out, threads, saved)[0]
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int) -> Any:
         """forward() without parameters. Arrays of the same key differ in nothing but their addresses: what was checked
         once is not checked again."""
-        calls = _Again.calls()
-        known = calls.get(key)
-        if known is not None and known.library is self.library:
+        calls = getattr(_local, "calls", None)
+        if calls is None:
+            calls = _local.calls = Calls()
+        known = calls.known(key)
+        if known is not None:
             return known.call(q, k, v)
         made, call, target = self._forward(q, k, v, given, seed, None, threads, None)
-        if 0 not in target.shape:
-            while len(calls) > 63:
-                del calls[next(iter(calls))]
-            calls[key] = _Again(call, target, q)
+        calls.keep(key, call, self.forward_function, target, q)
         return made
 
     def _forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None, out: Any, threads: int,
@@ -516,7 +555,7 @@ class _Call:
         for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
             if value is not None and not 0 <= operator.index(value) <= most:
                 raise ValueError(f"{word} is {value}; expected 0 to {most}")
-        self.binding, self.seed, self.problem = binding, seed, _Problem(threads=threads)
+        self.binding, self.seed, self.problem = binding, seed, _Problem(threads=threads, team=_teams.of_torch())
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
         self.read: list[_Array] = []
@@ -598,7 +637,7 @@ class _Call:
                     raise ValueError(
                         f"{array.name} shares memory with {other.name}, which is {what} while {array.name} is written")
         if any(0 not in written.array.shape for written in self.written):
-            self.binding.check_fork(self.problem.threads)
+            self.binding.check_fork(self.problem)
             self.problem.workspace_bytes = workspace(ctypes.byref(self.problem))
             room = _room().of(self.problem.workspace_bytes)
             self.binding.check(function(ctypes.byref(self.problem), self.params, *arguments, room))
@@ -627,23 +666,21 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
             threads)
 
 
+def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
+    """The same of whichever of the two they are."""
+    key = key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays
+    return key(binding, q, k, v, seed, threads)
+
+
 class _Again:
-    """A call of forward() with NumPy arrays or tensors, for others like it: the same shapes, strides, dtypes, seed and
-    threads. All that was checked then holds for them; a thread has its own, because a kernel reads the problem."""
+    """A call with NumPy arrays or tensors, for others like it: the same shapes, strides, dtypes, seed and threads. All that
+    was checked then holds for them. One thread makes such calls at a time, because a kernel reads the problem."""
 
-    @staticmethod
-    def calls() -> dict[Any, _Again]:
-        """What this thread has called."""
-        made = getattr(_local, "calls", None)
-        if made is None:
-            made = _local.calls = {}
-        return made
-
-    def __init__(self, call: _Call, target: _Array, q: Any) -> None:
+    def __init__(self, call: _Call, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
         self.problem_address = ctypes.byref(self.problem)
-        self.bytes, self.threads = self.problem.workspace_bytes, self.problem.threads
-        self.forward, self.library, self.room = self.binding.forward_function, self.binding.library, _room()
+        self.bytes = self.problem.workspace_bytes
+        self.function, self.library, self.state = function, self.binding.library, state
         shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
         self.empty: Callable[[Any], Any]
         self.address: Callable[[Any], int]
@@ -662,12 +699,34 @@ class _Again:
         if (at_q | at_k | at_v) & self.unaligned:
             raise ValueError(f"{self.binding.name}: q, k or v is not aligned to its elements")
         if self.binding.gnu:
-            self.binding.check_fork(self.threads)
-        error = self.forward(self.problem_address, self.params, at_q, at_k, at_v, address(out),
-                             self.room.of(self.bytes))
+            self.binding.check_fork(self.problem)
+        error = self.function(self.problem_address, self.params, at_q, at_k, at_v, address(out), *self.state,
+                              _room().of(self.bytes))
         if error:
             self.binding.check(error)
         return out
+
+
+class Calls:
+    """The last calls of a thread, or of a state, for others like them."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Any, _Again] = {}
+
+    def known(self, key: tuple[Any, ...]) -> _Again | None:
+        """The one of that key, while the kernel is the same, and its threads."""
+        made = self._calls.get(key)
+        if made is not None and made.library is made.binding.library and made.problem.team == _teams.of_torch():
+            return made
+        return None
+
+    def keep(self, key: tuple[Any, ...], call: _Call, function: Callable[..., int], target: _Array, q: Any,
+             state: Sequence[int] = ()) -> None:
+        if 0 in target.shape:
+            return
+        while len(self._calls) > 63:
+            del self._calls[next(iter(self._calls))]
+        self._calls[key] = _Again(call, function, target, q, state)
 
 
 def _address_from_interface(array: Any) -> int:

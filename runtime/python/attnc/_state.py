@@ -6,7 +6,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
-from ._call import Binding, _aligned, _Call, _is
+from ._call import Binding, Calls, _aligned, _Call, _is, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
@@ -25,6 +25,7 @@ class State:
         self._binding, self._seed, self._threads, self._given = binding, seed, threads, given
         self._heads: tuple[int, int] | None = None
         self._memory: Any = None
+        self._calls = Calls()
 
     def _call(self, threads: int | None = 0) -> _Call:
         call = _Call(self._binding, threads or 0, self._seed)
@@ -65,7 +66,13 @@ class State:
         threads = self._threads
         if threads is None and _is(q, "torch", "Tensor"):
             threads = sys.modules["torch"].get_num_threads()
-        binding, call = self._binding, self._call(threads)
+        binding, key = self._binding, None
+        if out is None and lengths is None and all(value is None for value in self._given.values()):
+            key = key_of(binding, q, k, v, None, threads or 0)
+            known = self._calls.known(key) if key else None
+            if known is not None:
+                return known.call(q, k, v)
+        call = self._call(threads)
         D, E = binding.head_dim, binding.value_dim
         arrays = [call.reads("q", q, ("B", "H", "n", D)), call.reads("k", k, ("B", "G", "n", D)),
                   call.reads("v", v, ("B", "G", "n", E))]
@@ -86,8 +93,12 @@ class State:
             numbers = (ctypes.c_int64 * self.batch)(*counts)
             call.keep.append(numbers)
             problem.lengths = ctypes.addressof(numbers)
-        return call.run(binding.kernel.extend, binding.kernel.extend_workspace, *(array.address for array in arrays),
-                        target.address, _aligned(self._memory))["out"]
+        extend, state = binding.kernel.extend, _aligned(self._memory)
+        made = call.run(extend, binding.kernel.extend_workspace, *(array.address for array in arrays), target.address,
+                        state)["out"]
+        if key is not None:
+            self._calls.keep(key, call, extend, target, q, (state,))
+        return made
 
     def _lengths_by(self, function: Any) -> list[int]:
         if self._memory is None:
