@@ -319,12 +319,12 @@ def sequences_grow(folder):
 @case
 def sequences_grow_by_tokens(folder):
     """Calls of extend that are alike take a shorter way, which sees what is new in them."""
-    for name in 'softmax_causal', 'sliding_window', 'polysketch_r32':
+    for name, given in (('softmax_causal', {}), ('sliding_window', {}), ('polysketch_r32', {'seed': 1}), ('hedgehog', None)):
         made = small(name)
-        seed = {'seed': 1} if any(p.from_seed for p in made.parameters) else {}
+        given = made.init(1, heads=4, kv_heads=2) if given is None else given
         q, k, v = arrays(n=20, m=20)
-        wanted = made(q, k, v, **seed)
-        state = made.state(2, capacity=20, **seed)
+        wanted = made(q, k, v, **given)
+        state = made.state(2, capacity=20, **given)
         spoilt = [np.zeros_like(a[:, :, :1]) for a in (q, k, v)]
         for at in range(20):
             token = [np.ascontiguousarray(a[:, :, at:at + 1]) for a in (q, k, v)]

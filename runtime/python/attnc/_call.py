@@ -741,6 +741,7 @@ def _address_from_object(array: Any) -> int:
 _pointer_at = ctypes.c_void_p.from_address
 
 
+@functools.lru_cache(maxsize=None)
 def _address_in(numpy: Any) -> Callable[[Any], int]:
     """The faster of the two, where it is right. The other takes microseconds, and a call needs four addresses."""
     if sys.implementation.name == "cpython":

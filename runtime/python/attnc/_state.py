@@ -6,12 +6,21 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
-from ._call import Binding, Calls, _aligned, _Call, _is, key_of
+from ._call import Binding, Calls, _address_in, _aligned, _Call, _is, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
 
 _HEADER = struct.Struct("=112x4q")  # struct state_header of emitted C: batch, heads, kv_heads, capacity
+
+
+def _place_of(value: Any) -> tuple[Any, ...] | None:
+    """Where the elements of a parameter are, and how they lie; None: it is something else than they are."""
+    if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+        return _address_in(sys.modules["numpy"])(value), value.shape, value.strides, value.dtype
+    if _is(value, "torch", "Tensor") and not value.requires_grad and value.is_cpu:
+        return value.data_ptr(), value.shape, value.stride(), value.dtype
+    return None
 
 
 class State:
@@ -54,6 +63,12 @@ class State:
             ctypes.memmove(_aligned(memory), saved, size)
         self._memory, self._heads = memory, (heads, kv_heads)
 
+    def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
+        """What calls have in common that differ in the addresses of q, k and v alone; None: nothing is known of them."""
+        places = [_place_of(value) for value in self._given.values() if value is not None]
+        key = None if None in places else key_of(self._binding, q, k, v, None, threads)
+        return None if key is None else (*key, *places)
+
     def extend(self, q: Any, k: Any, v: Any, *, lengths: Iterable[int] | None = None, out: Any = None) -> Any:
         """Attention of new tokens over all tokens so far, which it remembers: a prompt, a piece of one, a single token.
 
@@ -66,13 +81,11 @@ class State:
         threads = self._threads
         if threads is None and _is(q, "torch", "Tensor"):
             threads = sys.modules["torch"].get_num_threads()
-        binding, key = self._binding, None
-        if out is None and lengths is None and all(value is None for value in self._given.values()):
-            key = key_of(binding, q, k, v, None, threads or 0)
-            known = self._calls.known(key) if key else None
-            if known is not None:
-                return known.call(q, k, v)
-        call = self._call(threads)
+        key = self._key(q, k, v, threads or 0) if out is None and lengths is None else None
+        known = self._calls.known(key) if key is not None else None
+        if known is not None:
+            return known.call(q, k, v)
+        binding, call = self._binding, self._call(threads)
         D, E = binding.head_dim, binding.value_dim
         arrays = [call.reads("q", q, ("B", "H", "n", D)), call.reads("k", k, ("B", "G", "n", D)),
                   call.reads("v", v, ("B", "G", "n", E))]
