@@ -223,12 +223,11 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
     store_v4(sum, new);
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+/* A row of b is asked for so many rows early, one at a step, for a core waits for few lines at a time; 0: none is. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
-    const float *factor, float *compensation)
+    const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -236,6 +235,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -263,45 +264,22 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b,
+   widened,
+   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
+    int64_t b_row, const float *wide, float *c, const float *ahead)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(b + (whole ? k : min(k, last)) * b_row + s) * load_v4(a + s);
-    store_v4(c, lane_sums_v4(t));
-}
-
-/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
-   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
-TARGET_v4 INLINE void some_columns_v4(const int rows, const int whole, int64_t last, const int64_t steps,
-    const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    vec_v4 t[4][16];
-    UNROLL for (int k = 0; k < 16; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const float *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
-        vec_v4 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v4){0};
-        fetch_v4(2, steps, b + (k + 32) * b_row, b_row);
-        for (int64_t s = 0; s < steps; s += 16) {
-            const vec_v4 x0 = wide ? load_v4(wide_k + s) : load_v4(first + s),
-                x1 = wide ? load_v4(wide_k + steps + s) : load_v4(second + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v4 y = load_v4(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
-            }
+                t[k] += (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s)) *
+                    load_v4(a + s);
         }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
+    store_v4(c, lane_sums_v4(t));
 }
 
 /* The same for any number of rows. */
@@ -309,28 +287,34 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_v4(whole, last, steps, a, b, b_row, c);
+        columns_v4(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_v4(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_v4(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_v4(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_v4(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all, which
+       is little at a time */
+    const float *const ahead = b + 32 * b_row;
+    int64_t r = 0;
+    if (rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, wide, c + r * c_row, NULL);
     }
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
    memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, two by two, which share what is widened. */
+   more, which share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
+        if (0) fetch_v4(16, steps, b + 0 * b_row, b_row);
+        columns_v4(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+    }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        if (0 && rows == 1) fetch_v4(16, steps, b + 0 * b_row, b_row);
         all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
@@ -340,23 +324,23 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
    length of one. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
-    const float *factor, float *compensation)
+    const float *factor, float *compensation, const int64_t early)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
-        factor, compensation);
+        factor, compensation, early);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
             block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
+                c_row, 1, NULL, NULL, early);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
    constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int then, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -364,20 +348,28 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
         switch (odd >= 0 ? odd : rows - r) {
         case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            then, f, left ? left + r * c_row : NULL, early); break;
         case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            then, f, left ? left + r * c_row : NULL, early); break;
         case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            then, f, left ? left + r * c_row : NULL, early); break;
         case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            then, f, left ? left + r * c_row : NULL, early); break;
         case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            then, f, left ? left + r * c_row : NULL, early); break;
         }
     }
+}
+
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor, compensation, 0);
 }
 
 /* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
@@ -397,7 +389,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
             parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                then, f, left ? left + r * c_row : NULL);
+                then, f, left ? left + r * c_row : NULL, 0);
         }
         dot_v4(vectors, vectors * 16, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
             c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
@@ -421,11 +413,10 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 32 : 0;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (early) fetch_v4(16, lanes, b + early * b_step, b_step);
+            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -433,14 +424,8 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 16) {
-            const int64_t ask = 16 * (x + vectors * 16) / lanes; /* not all at once: so many can be under way */
-            if (early) fetch_v4(ask - asked, lanes, b + (early + asked) * b_step, b_step);
-            asked = ask;
-            dot_v4(vectors, vectors * 16, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
+        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+            factor, compensation, 0 ? 0 : 32);
     }
 }
 
@@ -1031,16 +1016,21 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b,
+   widened,
+   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
+    int64_t b_row, const float *wide, float *c, const float *ahead)
 {
     vec_v3 t[8];
     UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
     for (int64_t first = 0; first < steps; first += 64)
-        UNROLL for (int k = 0; k < 8; k++)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                t[k] += load_v3(b + (whole ? k : min(k, last)) * b_row + s) * load_v3(a + s);
+                t[k] += (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s)) *
+                    load_v3(a + s);
+        }
     store_v3(c, lane_sums_v3(t));
 }
 
@@ -1077,7 +1067,7 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_v3(whole, last, steps, a, b, b_row, c);
+        columns_v3(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
@@ -1091,14 +1081,17 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
    memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, two by two, which share what is widened. */
+   more, which share what is widened. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a is in registers here */
+        if (0) fetch_v3(8, steps, b + 0 * b_row, b_row);
+        columns_v3(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+    }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        if (0 && rows == 1) fetch_v3(8, steps, b + 0 * b_row, b_row);
         all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
@@ -1189,11 +1182,10 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 32 : 0;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (early) fetch_v3(16, lanes, b + early * b_step, b_step);
+            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -1203,7 +1195,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
             const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
-            if (early) fetch_v3(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
                 then,
@@ -1785,16 +1777,21 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b,
+   widened,
+   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
+    int64_t b_row, const float *wide, float *c, const float *ahead)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
-        UNROLL for (int k = 0; k < 4; k++)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                t[k] += load_any(b + (whole ? k : min(k, last)) * b_row + s) * load_any(a + s);
+                t[k] += (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s)) *
+                    load_any(a + s);
+        }
     store_any(c, lane_sums_any(t));
 }
 
@@ -1830,7 +1827,7 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_any(whole, last, steps, a, b, b_row, c);
+        columns_any(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
@@ -1844,14 +1841,17 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
    memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
-   more, two by two, which share what is widened. */
+   more, which share what is widened. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a is in registers here */
+        if (64) fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+    }
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
-        if (64 && rows == 1) fetch_any(4, steps, b + 64 * b_row, b_row);
         all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
@@ -1942,11 +1942,10 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t early = rows > 1 ? 64 : 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (early) fetch_any(16, lanes, b + early * b_step, b_step);
+            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -1956,7 +1955,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
             const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
-            if (early) fetch_any(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
                 then,

@@ -77,6 +77,8 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
+    /* registers for the sums of a row with a vector of keys, and for the row */
+    template_set_number(x, "ROOMY", target->registers > 16);
     template_set_number(x, "NEAR", 4 - target->near); /* as __builtin_prefetch has it */
     template_set_number(x, "SOME", 16);               /* rows: no more than a core can wait for at a time */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
@@ -114,15 +116,26 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "MAX_TERMS", e->along_terms);
     template_set_number(x, "MAX_LANES", e->fetched_lanes);
     template_set_number(x, "UNIT_DEPTH", e->unit_depth ? e->unit_depth : 32);
+    const bool fetched = !paired && e->fetched_lanes > 0 && e->c->target->registers > 16;
+    template_set_number(x, "FETCHED", fetched);
+    template_set(x, "EARLY_PARAMETER", fetched ? ", const int64_t early" : "");
+    template_set(x, "EARLY_ARGUMENT", fetched ? ", early" : "");
+    template_set(x, "NOT_EARLY", fetched ? ", 0" : "");
+    template_set(x, "ANY_DOT",
+                 arena_printf(x->arena, "dot_%s%s",
+                              paired    ? "paired_"
+                              : fetched ? "early_"
+                                        : "",
+                              e->suffix));
     template_set_number(x, "TOGETHER", paired ? 2 : 1);
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
-    static const char *const names[] = {"bits",          "bit",       "finite",       "add_seen",   "add_seen_lanes",
-                                        "block",         "parts",     "dot",          "dot_finite", "dot_finite_lanes",
-                                        "columns",       "dot_along", "dot_fetched",  "dot_ahead",  "row",
-                                        "finite_stored", "fetch",     "some_columns", "all_columns"};
+    static const char *const names[] = {"bits",          "bit",       "finite",      "add_seen",    "add_seen_lanes",
+                                        "block",         "parts",     "dot",         "dot_finite",  "dot_finite_lanes",
+                                        "columns",       "dot_along", "dot_fetched", "dot_ahead",   "row",
+                                        "finite_stored", "fetch",     "dot_early",   "all_columns", "some_columns"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
@@ -130,9 +143,10 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     for (int r = e->rows - 1; r > 0; r--)
         text_add(&cases,
                  "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, "
-                 "b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
+                 "b_step, c + r * c_row + x, c_row, then%s, f%s%s); break;",
                  r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "",
-                 paired ? ", by" : "", e->compensated ? ", left ? left + r * c_row : NULL" : "");
+                 paired ? ", by" : "", e->compensated ? ", left ? left + r * c_row : NULL" : "",
+                 fetched ? ", early" : "");
     template_set(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");
     text_free(&cases);
 }

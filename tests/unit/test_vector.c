@@ -48,16 +48,30 @@
 #define MAX_STEPS 64
 #define MAX_TERMS (3 * LANES)
 #define MAX_LANES (2 * LANES)
+#define ROOMY (LANES * (F64 ? 8 : 4) == 64)
+#if ROOMY
+#define FETCHED 1
+#define EARLY_PARAMETER , const int64_t early
+#define EARLY_ARGUMENT , early
+#define NOT_EARLY , 0
+#define ANY_DOT dot_early_T
+#else
+#define FETCHED 0
+#define EARLY_PARAMETER
+#define EARLY_ARGUMENT
+#define NOT_EARLY
+#define ANY_DOT dot_T
+#endif
 #define TOGETHER 1
 #define ONE_IS_ODD 1
 #define CASES \
     case 2: \
         parts_T(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, \
-                f COMPENSATION_OF_ROW); \
+                f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
         break; \
     case 1: \
         parts_T(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, \
-                f COMPENSATION_OF_ROW); \
+                f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
         break;
 #if F64
 #define REAL double

@@ -88,10 +88,13 @@ TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights
 #else
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, the sums in registers;
    `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+#if FETCHED
+/* A row of b is asked for so many rows early, one at a step, for a core waits for few lines at a time; 0: none is. */
+#endif
 #endif
 TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER,
-    const REAL *factor COMPENSATION_PARAMETER)
+    const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
 {
     vec_T sum[ROWS][VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
@@ -107,6 +110,10 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
 #else
         vec_T x[VECTORS];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(b + v * LANES);
+#if FETCHED
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * LANES * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * LANES, 0, NEAR);
+#endif
         UNROLL for (int r = 0; r < rows; r++) {
             const REAL y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -143,19 +150,24 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b, widened,
+   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
-    int64_t b_row, REAL *c)
+    int64_t b_row, const REAL *wide, REAL *c, const STORED *ahead)
 {
     vec_T t[LANES];
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
     for (int64_t first = 0; first < steps; first += WIDE)
-        UNROLL for (int k = 0; k < LANES; k++)
+        UNROLL for (int k = 0; k < LANES; k++) {
+            if (ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
-                t[k] += LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s) * load_T(a + s);
+                t[k] += (wide ? load_T(wide + k * steps + s) : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s)) *
+                    load_T(a + s);
+        }
     store_T(c, lane_sums_T(t));
 }
 
+#if !ROOMY
 /* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
    `wide`: the same as b, widened, with rows of `steps`; or NULL. */
 TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
@@ -183,14 +195,27 @@ TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last,
     UNROLL for (int r = 0; r < rows; r++) store_T(c + r * c_row, lane_sums_T(t[r]));
 }
 
+#endif
 /* The same for any number of rows. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_T(whole, last, steps, a, b, b_row, c);
+        columns_T(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
+#if ROOMY
+    /* each asks for its share of the rows of b that are read EARLY_FOR_SEVERAL later; of few the first asks for all, which
+       is little at a time */
+    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
+    int64_t r = 0;
+    if (rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
+        if (rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
+        columns_T(whole, last, steps, a + r * a_row, b, b_row, wide, c + r * c_row, NULL);
+    }
+#else
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
         some_columns_T(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
     switch (rows) {
@@ -198,11 +223,12 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         case 2: some_columns_T(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
         case 1: some_columns_T(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
     }
+#endif
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of LANES terms; b comes from
    memory, and is asked for so many rows early: EARLY by one row of a (0: the machine does it), EARLY_FOR_SEVERAL by
-   more, two by two, which share what is widened. */
+   more, which share what is widened. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
@@ -211,15 +237,16 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #if NARROW
     REAL widened[LANES * MAX_TERMS];
 #endif
+    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) { /* a is in registers here */
+        if (EARLY) fetch_T(LANES, steps, b + EARLY * b_row, b_row);
+        columns_T(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+    }
     for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
-        if (EARLY && rows == 1) fetch_T(LANES, steps, b + EARLY * b_row, b_row);
 #if NARROW
-        if (rows > 1) {
-            for (int64_t k = 0; k < LANES; k++)
-                for (int64_t s = 0; s < steps; s += LANES)
-                    store_T(widened + k * steps + s, LOAD_STORED(b + k * b_row + s));
-            wide = widened;
-        }
+        for (int64_t k = 0; k < LANES; k++)
+            for (int64_t s = 0; s < steps; s += LANES)
+                store_T(widened + k * steps + s, LOAD_STORED(b + k * b_row + s));
+        wide = widened;
 #endif
         all_columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
@@ -231,22 +258,22 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
    length of one. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t part, const IN *a,
     int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER,
-    const REAL *factor COMPENSATION_PARAMETER)
+    const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
 {
     const int64_t first = then == 0 && steps > 2 * part ? part : steps;
     block_T(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT,
-        factor COMPENSATION_ARGUMENT);
+        factor COMPENSATION_ARGUMENT EARLY_ARGUMENT);
     if (then == 0)
         for (int64_t t = first; t < steps; t += part)
             block_T(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
+                c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL EARLY_ARGUMENT);
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % ROWS if that is
    constant, else -1. */
-TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
-    const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+    const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
 {
     for (int64_t x = 0; x < lanes; x += vectors * LANES) {
         const REAL *const f = factor ? factor + x : NULL;
@@ -256,12 +283,23 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
         int64_t r = 0;
         for (; r + ROWS <= rows; r += ROWS)
             parts_T(ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step,
-                c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW);
+                c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW EARLY_ARGUMENT);
         switch (odd >= 0 ? odd : rows - r) {
 CASES
         }
     }
 }
+
+#if FETCHED
+TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
+    const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
+{
+    dot_early_T(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+        factor COMPENSATION_ARGUMENT, 0);
+}
+
+#endif
 
 #if !PAIRED
 /* The same where rows of a come from memory: they are fetched AHEAD rows early. So are those of `next`, of `width`
@@ -283,7 +321,7 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
             parts_T(ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                then, f COMPENSATION_OF_ROW);
+                then, f COMPENSATION_OF_ROW NOT_EARLY);
         }
         dot_T(vectors, vectors * LANES, rows % ROWS, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
             c + whole * c_row + x, c_row, then, f COMPENSATION_OF_LAST);
@@ -307,35 +345,41 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
     const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)
 {
-    const int64_t early = rows > 1 ? EARLY_FOR_SEVERAL : EARLY;
 #if NARROW
     REAL wide[SOME * MAX_LANES];
 #endif
     for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
         const int64_t some = min(steps - t, SOME);
         if (rows == 1 && then == 1) {
-            if (early) fetch_T(SOME, lanes, b + early * b_step, b_step);
+            if (EARLY) fetch_T(SOME, lanes, b + EARLY * b_step, b_step);
             int64_t x = 0;
             for (; x + WIDE <= lanes; x += WIDE) row_T(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
 #if NARROW
-        for (int64_t k = 0; k < some; k++)
+        for (int64_t k = 0; k < some; k++) {
+            if (ROOMY) fetch_T(1, lanes, b + (k + EARLY_FOR_SEVERAL) * b_step, b_step);
             for (int64_t x = 0; x < lanes; x += LANES) store_T(wide + k * lanes + x, LOAD_STORED(b + k * b_step + x));
+        }
         const REAL *const from = wide;
         const int64_t from_step = lanes;
 #else
         const REAL *const from = b;
         const int64_t from_step = b_step;
 #endif
+#if FETCHED
+        dot_early_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+            factor COMPENSATION_ARGUMENT, NARROW ? 0 : EARLY_FOR_SEVERAL);
+#else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* not all at once: so many can be under way */
-            if (early) fetch_T(ask - asked, lanes, b + (early + asked) * b_step, b_step);
+            fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
             asked = ask;
             dot_T(vectors, vectors * LANES, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row, then,
                 factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
         }
+#endif
     }
 }
 #endif
