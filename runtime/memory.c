@@ -1,9 +1,24 @@
 /* Aligned memory for the callers of kernels. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "attnrt.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { ALIGNMENT = 64 };
+
+/* Pages of 2 MiB, where the system has them for the asking: a prompt's keys are then stored without a fault for every
+   4 KiB, and reading them misses the TLB less often. */
+static void ask_for_huge_pages(uintptr_t first, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t huge = (uintptr_t)2 << 20, from = (first + huge - 1) / huge * huge,
+                    to = (first + bytes) / huge * huge;
+    if (from < to) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+    (void)first, (void)bytes;
+#endif
+}
 
 /* Over calloc rather than aligned_alloc: large blocks come as pages that are zero already and cost nothing until they
    are touched. The address that calloc gave stands in the word before the block. */
@@ -15,6 +30,7 @@ void *attn_alloc(size_t bytes)
     if (!base) return NULL;
     uintptr_t first = (uintptr_t)base + sizeof(void *);
     void **memory = (void **)((first + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    ask_for_huge_pages((uintptr_t)memory, bytes);
     memory[-1] = base;
     return memory;
 }
