@@ -1,4 +1,5 @@
 """The package with NumPy alone, compared with definitions.py."""
+import ctypes
 import os
 import pickle
 import subprocess
@@ -204,6 +205,23 @@ def a_forked_process_computes(folder):
         finally:
             os._exit(2)
     check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, 'not in a forked process')
+
+
+@case
+def threads_do_not_spin_for_long(folder):
+    made = small('softmax_causal')
+    library = ctypes.CDLL(made.library)
+    if not hasattr(library, 'kmp_get_blocktime'):
+        raise Skip('this is not of LLVM\'s OpenMP')
+    waits = '; '.join(('import ctypes, numpy, attnc', 'made = attnc.kernel("softmax_causal")',
+                       'a = numpy.zeros((1, 2, 100, 64), "float32")', 'made(a, a, a)',
+                       'print(ctypes.CDLL(made.library).kmp_get_blocktime())'))
+    for given, wanted in (None, '1'), ('77', '77'):
+        environment = {name: value for name, value in os.environ.items() if name not in ('KMP_BLOCKTIME', 'OMP_WAIT_POLICY')}
+        if given:
+            environment['KMP_BLOCKTIME'] = given
+        done = execute([sys.executable, '-c', waits], env=environment)
+        check(done.stdout.strip() == wanted, 'they wait for %s ms, not %s%s' % (done.stdout.strip(), wanted, done.stderr))
 
 
 @case

@@ -431,6 +431,7 @@ class Binding:
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             # LLVM's OpenMP has both names
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
+            self.set_wait = getattr(library, "kmp_set_blocktime", None)
             self.library = library
 
     # ---- what calls have in common
@@ -450,6 +451,14 @@ class Binding:
                 "and would hang on several; "
                 "pass threads=1, or start processes by the method 'spawn' of multiprocessing")
         _threaded.process = os.getpid()
+
+    def wait_briefly(self) -> None:
+        """Threads of LLVM's OpenMP spin for 200 ms after a call, unless the user says otherwise. They are in the way of
+        those of NumPy then: a call after a product of matrices took up to three times as long as with 1 ms."""
+        if self.set_wait is not None and not getattr(_local, "waits", False):
+            if "KMP_BLOCKTIME" not in os.environ and "OMP_WAIT_POLICY" not in os.environ:
+                self.set_wait(1)
+            _local.waits = True
 
     def from_seed(self, seed: int) -> tuple[Any, Any]:
         """struct NAME_params with what a seed makes, and the memory that it points to."""
@@ -638,6 +647,8 @@ class _Call:
                         f"{array.name} shares memory with {other.name}, which is {what} while {array.name} is written")
         if any(0 not in written.array.shape for written in self.written):
             self.binding.check_fork(self.problem)
+            if not self.problem.team:
+                self.binding.wait_briefly()
             self.problem.workspace_bytes = workspace(ctypes.byref(self.problem))
             room = _room().of(self.problem.workspace_bytes)
             self.binding.check(function(ctypes.byref(self.problem), self.params, *arguments, room))
