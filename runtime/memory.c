@@ -1,5 +1,4 @@
 /* Aligned memory for the callers of kernels. */
-#define _DEFAULT_SOURCE /* madvise */
 #include "attnrt.h"
 
 #include <stdlib.h>
