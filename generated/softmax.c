@@ -221,7 +221,10 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
     store_v4(sum, new);
 }
 
-/* A row of b is asked for so many rows early, one at a step, for a core waits for few lines at a time; 0: none is. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
+   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
+   Not all at once, for a core can have only a few lines under way. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
@@ -262,9 +265,9 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b,
-   widened,
-   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   `wide`: b widened, with rows of `steps`, or NULL.
+   Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const float *wide, float *c, const float *ahead)
 {
@@ -292,7 +295,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
        is little at a time */
     const float *const ahead = b + 32 * b_row;
     int64_t r = 0;
-    if (rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
         if (rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
@@ -362,6 +365,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
     }
 }
 
+/* The same where b is in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int then, const float *factor, float *compensation)
@@ -945,7 +949,9 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
+   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
+   Not all at once, for a core can have only a few lines under way. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
@@ -984,9 +990,9 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b,
-   widened,
-   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   `wide`: b widened, with rows of `steps`, or NULL.
+   Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const float *wide, float *c, const float *ahead)
 {
@@ -1676,7 +1682,9 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
+   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
+   Not all at once, for a core can have only a few lines under way. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
     const float *factor, float *compensation)
@@ -1715,9 +1723,9 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b,
-   widened,
-   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   `wide`: b widened, with rows of `steps`, or NULL.
+   Rows of `ahead` are asked for on the way, unless it is NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const float *wide, float *c, const float *ahead)
 {
@@ -2431,7 +2439,7 @@ static int runs(const struct version *v)
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these all threads are at the same heads */
+    int64_t tasks, alone; /* after these, all threads work on one head together */
     int threads;          /* that were asked for; there may be fewer */
     int there;            /* that have come so far */
     int64_t next;         /* the first task that none has taken */
@@ -2475,7 +2483,7 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have come, and none needs its own part of the workspace any more */
+    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }

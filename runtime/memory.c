@@ -6,7 +6,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Pages of 2 MiB, where the system has them for the asking: a prompt's keys are then stored without a fault for every
+/* Pages of 2 MiB, where the system gives them on request: a prompt's keys are then stored without a fault for every
    4 KiB, and reading them misses the TLB less often. */
 static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 {

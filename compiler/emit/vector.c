@@ -51,6 +51,13 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
+/* Whether registers hold the sums of a row with a vector of keys, which are as many as a core adds up at a time, and
+   the row. */
+static bool is_roomy(const struct target *target)
+{
+    return target->registers > 16 && target->vector_bytes == 64;
+}
+
 /* What is known of the target and the kernel. */
 static void set_all(struct template_names *x, const struct emitter *e)
 {
@@ -77,8 +84,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
-    /* registers for the sums of a row with a vector of keys, and for the row */
-    template_set_number(x, "ROOMY", target->registers > 16);
+    template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* as __builtin_prefetch has it */
     template_set_number(x, "SOME", 16);               /* rows: no more than a core can wait for at a time */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
@@ -116,7 +122,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "MAX_TERMS", e->along_terms);
     template_set_number(x, "MAX_LANES", e->fetched_lanes);
     template_set_number(x, "UNIT_DEPTH", e->unit_depth ? e->unit_depth : 32);
-    const bool fetched = !paired && e->fetched_lanes > 0 && e->c->target->registers > 16;
+    const bool fetched = !paired && e->fetched_lanes > 0 && is_roomy(e->c->target);
     template_set_number(x, "FETCHED", fetched);
     template_set(x, "EARLY_PARAMETER", fetched ? ", const int64_t early" : "");
     template_set(x, "EARLY_ARGUMENT", fetched ? ", early" : "");

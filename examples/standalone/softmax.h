@@ -32,11 +32,13 @@ enum attn_error {
 };
 
 /* Threads of the caller, for kernels to run on instead of OpenMP's: two libraries in one process, each with threads of
-   its own, are in each other's way. As GOMP_parallel and GOMP_barrier, which every OpenMP library on Linux has. */
+   its own, are in each other's way. The types are those of GOMP_parallel and GOMP_barrier, which every OpenMP library
+   on Linux has. */
 struct attn_team {
-    /* Calls work(context) in `threads` threads at once, or fewer, and returns when all have; flags is 0. */
+    /* Calls work(context) in `threads` threads that run at the same time, or in fewer but never in more, and returns
+       when all have; flags is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* in one of them: waits for all others to call it */
+    void (*barrier)(void); /* in one of them: waits for all others to call it; where it is the only one, for none */
 };
 
 /* One call of a kernel. */
@@ -60,7 +62,7 @@ struct attn_problem { /* zero it first: members are added at the end */
     size_t state_bytes;     /* 0: the caller vouches; else less than NAME_state() says is ATTN_ESTATE */
     int64_t start; /* of NAME_state_init: the position of the first token, where the state is to be joined to one of as
                       many tokens before it; a multiple of the tokens that it takes in at a time */
-    const struct attn_team *team; /* NULL: OpenMP's threads */
+    const struct attn_team *team; /* NULL: OpenMP's threads; `threads` says how many */
 };
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its

@@ -11,7 +11,7 @@ os.environ['ATTNC_CFLAGS'] = '-O0'
 import numpy as np
 
 import attnc
-from suite import Failure, Skip, Suite, check, execute
+from suite import Failure, Skip, Suite, check, compiler, execute
 
 CASES = []
 

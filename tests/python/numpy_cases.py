@@ -331,6 +331,7 @@ def sequences_grow(folder):
     refuses(lambda: state.extend(*new), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state')
     refuses(lambda: state.extend(q, k[:, :1], v), ValueError, 'k has shape [2, 1, 60, 8]; expected [B, G, n, 8] …')
     refuses(lambda: state.truncate(61), ValueError, 'sequence 0 has 60 tokens and can go back to 0, or 0, not to 61')
+    refuses(lambda: small('softmax_causal').state(1, capacity=1 << 50).extend(q[:1], k[:1], v[:1]), MemoryError, 'a state of …')
     refuses(lambda: small('softmax').state(), attnc.SpecError, 'softmax: error: without a mask …')
 
 
@@ -350,6 +351,7 @@ def sequences_grow_by_tokens(folder):
             if at == 9:   # forgotten again
                 state.extend(*spoilt)
                 state.truncate(10)
+        check(len(state._calls._calls) == 1, name + ': no call took the shorter way')
         if name == 'softmax_causal':
             refuses(lambda: state.extend(*spoilt), ValueError,
                     name + ': a sequence would grow beyond the capacity of its state')

@@ -64,13 +64,31 @@ def threads_are_those_of_pytorch(folder):
         check(now == there, 'there were %d threads, and are %d' % (there, now))
     finally:
         torch.set_num_threads(before)
-    child = os.fork()     # in which PyTorch's threads are not
-    if child == 0:
-        try:
-            os._exit(0 if (made(q, k, v, threads=2) == alone).all() else 1)
-        finally:
-            os._exit(2)
-    check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, 'not in a forked process')
+
+
+FORKS = """
+import os, sys, torch, attnc
+made = attnc.kernel("softmax_causal")
+q, k, v = (torch.randn(1, 4, 64, 64) for _ in range(3))
+torch.set_num_threads(2)
+alone = made(q, k, v)
+if os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+try:
+    same = (made(q, k, v) == alone).all()
+    os._exit(0 if same else 1)
+except RuntimeError as error:
+    os._exit(3 if "was forked from one that had called a kernel on several threads" in str(error) else 1)
+"""
+
+
+@case
+def a_forked_process_has_threads_of_its_own(folder):
+    """Where the kernel's OpenMP survives a fork; else an error, and nothing hangs."""
+    for name, wanted in ('clang', 0), ('gcc', 3):
+        found = compiler(name)
+        done = execute([sys.executable, '-c', FORKS], env=dict(os.environ, ATTNC_CC=found), timeout=120)
+        check(done.returncode == wanted, '%s: exit status %d, not %d\n%s' % (found, done.returncode, wanted, done.stderr))
 
 
 @case

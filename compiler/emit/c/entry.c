@@ -182,7 +182,7 @@ static int runs(const struct version *v)
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these all threads are at the same heads */
+    int64_t tasks, alone; /* after these, all threads work on one head together */
     int threads;          /* that were asked for; there may be fewer */
     int there;            /* that have come so far */
     int64_t next;         /* the first task that none has taken */
@@ -263,7 +263,7 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have come, and none needs its own part of the workspace any more */
+    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 #else

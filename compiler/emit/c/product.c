@@ -87,10 +87,9 @@ TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights
    2 c * factor[x] + sum, 3 the same with a compensation. */
 #else
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
-#if FETCHED
-/* A row of b is asked for so many rows early, one at a step, for a core waits for few lines at a time; 0: none is. */
-#endif
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
+   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
+   Not all at once, for a core can have only a few lines under way. */
 #endif
 TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER,
@@ -150,8 +149,9 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches. `wide`: the same as b, widened,
-   with rows of `steps`; or NULL. Rows of `ahead` are asked for on the way, unless it is NULL. */
+   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   `wide`: b widened, with rows of `steps`, or NULL.
+   Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
     int64_t b_row, const REAL *wide, REAL *c, const STORED *ahead)
 {
@@ -209,7 +209,7 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
        is little at a time */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     int64_t r = 0;
-    if (rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
     for (; r < rows; r++) {
         const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
         if (rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
@@ -291,6 +291,7 @@ CASES
 }
 
 #if FETCHED
+/* The same where b is in a cache. */
 TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
     const int64_t part, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int then, const REAL *factor COMPENSATION_PARAMETER)

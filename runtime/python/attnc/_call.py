@@ -329,30 +329,35 @@ _threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace
 
 
 class _Teams:
-    """PyTorch's threads, which kernels run on where it is there. Those of another OpenMP library would wait for work while
-    PyTorch's have some, and PyTorch's while they have: by spinning, where there is no processor for both."""
+    """PyTorch's threads, which kernels run on where it is there. Those of another OpenMP library would spin while PyTorch's
+    work, and the other way round."""
 
     def __init__(self) -> None:
         self.made: _Team | None = None
         self.address: int | None = None
         self.known = False
+        self.lock = threading.Lock()
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """In a forked process, where GNU's OpenMP would hang that had several threads in the other one."""
-        self.address, self.known = None, True
+        """In a forked process: GNU's OpenMP hangs there if it had several threads in the parent."""
+        self.address, self.known, self.lock = None, "torch" in sys.modules, threading.Lock()
+        if self.known and _threaded.process is None:
+            _threaded.process = os.getppid()  # PyTorch may have had them
 
     def of_torch(self) -> int | None:
         """The address of a struct attn_team; None: the kernel's own threads."""
         if not self.known and "torch" in sys.modules:
             path = getattr(getattr(sys.modules["torch"], "_C", None), "__file__", None)
             if path:  # there is none while another thread imports it
-                self._find(path)
+                with self.lock:
+                    if not self.known:
+                        self._find(path)
         return self.address
 
     def _find(self, path: str) -> None:
         try:
-            library = ctypes.CDLL(path)  # and all that it needs: names are looked up in those, too
+            library = ctypes.CDLL(path)  # names are looked up in its dependencies, too
             found = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("GOMP_parallel", "GOMP_barrier")]
         except (AttributeError, OSError):
             pass  # a PyTorch without OpenMP
@@ -442,8 +447,9 @@ class Binding:
             raise kind(f"{self.name}: {says}")
 
     def check_fork(self, problem: _Problem) -> None:
-        """GNU's OpenMP hangs in the child of a process in which it has had several threads."""
-        if not self.gnu or problem.team or (problem.threads or self.library.omp_get_max_threads()) < 2:
+        """GNU's OpenMP hangs in the child of a process in which it has had several threads, PyTorch's among them: that of
+        the kernel may be the same library."""
+        if not self.gnu or (problem.threads or self.library.omp_get_max_threads()) < 2:
             return
         if _threaded.process not in (None, os.getpid()):
             raise RuntimeError(

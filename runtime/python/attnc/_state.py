@@ -20,7 +20,10 @@ def _zeros(size: int) -> Any:
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < 4 << 20 or advice is None:
         return (ctypes.c_char * size)()
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"a state of {size} bytes: {error.strerror}") from None
     try:
         pages.madvise(advice)
     except OSError:
@@ -32,7 +35,8 @@ def _place_of(value: Any) -> tuple[Any, ...] | None:
     """Where the elements of a parameter are, and how they lie; None: it is something else than they are."""
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return _address_in(sys.modules["numpy"])(value), value.shape, value.strides, value.dtype
-    if _is(value, "torch", "Tensor") and not value.requires_grad and value.is_cpu:
+    if (_is(value, "torch", "Tensor") and value.is_cpu and value.layout is sys.modules["torch"].strided
+            and not value.requires_grad):
         return value.data_ptr(), value.shape, value.stride(), value.dtype
     return None
 
