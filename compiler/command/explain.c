@@ -474,10 +474,10 @@ static void explain_pairs(const struct unit *p)
 static void explain_kept_keys(const struct unit *p)
 {
     if (p->meets)
-        printf("  keys lie in it as `prepare` has made them%s, once, when they were appended\n",
-               dtype_of_sums(p->spec->dtype) == p->spec->dtype ? "" : ", rounded to 16 bits");
+        printf("  keys lie in it as `prepare` has made them, once, when they were appended\n");
     else if (prepares_keys(p->spec))
-        printf("  keys lie in it as they came, and every token that meets one prepares it again\n");
+        printf("  keys lie in it as they came, and every token that meets one prepares it again%s\n",
+               p->extends ? "" : ": a prepared one is not rounded to 16 bits");
 }
 
 /* What decoding has to remember: bytes for a sequence and a head. */

@@ -394,13 +394,14 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
 }
 
 /* Where a state has keys one by one, those are stored as they are after what the spec does to each: then every version
-   has one that meets such keys. */
+   has one that meets such keys. A prepared key that is rounded to 16 bits is another one, so there they stay as they
+   came. */
 static void make_prepared(struct maker *x)
 {
     struct unit *const p = x->p;
     const struct compilation *of = NULL, *few_of = NULL; /* of which versions these are */
     struct compilation *c = NULL, *few = NULL;
-    if (p->extends || !prepares_keys(p->spec)) return;
+    if (p->extends || !prepares_keys(p->spec) || dtype_of_sums(p->spec->dtype) != p->spec->dtype) return;
     for (int v = 0; v < p->versions && x->good; v++) {
         const struct version *const like = &p->version[v];
         if (v == 0 || like->target != like[-1].target) {
