@@ -75,17 +75,19 @@ struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
     int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
     unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
-    const struct attn_team *team;
+    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
 {
-    if (part->threads > 1 && part->team) part->team->barrier();
-#ifdef _OPENMP
-    if (part->threads > 1 && !part->team) {
-#pragma omp barrier
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
     }
+#ifdef _OPENMP
+#pragma omp barrier
 #endif
 }
 
@@ -241,7 +243,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -281,8 +284,8 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
         UNROLL for (int k = 0; k < 16; k++) {
             if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s)) *
-                    load_v4(a + s);
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_v4(c, lane_sums_v4(t));
 }
@@ -295,8 +298,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all, which
-       is little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
+       little at a time */
     const float *const ahead = b + 32 * b_row;
     int64_t r = 0;
     if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
@@ -1016,8 +1019,8 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
         UNROLL for (int k = 0; k < 8; k++) {
             if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                t[k] += (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s)) *
-                    load_v3(a + s);
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_v3(c, lane_sums_v3(t));
 }
@@ -1759,8 +1762,8 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
         UNROLL for (int k = 0; k < 4; k++) {
             if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                t[k] += (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s)) *
-                    load_any(a + s);
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_any(c, lane_sums_any(t));
 }

@@ -93,17 +93,19 @@ struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
     int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
     unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
-    const struct attn_team *team;
+    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
 {
-    if (part->threads > 1 && part->team) part->team->barrier();
-#ifdef _OPENMP
-    if (part->threads > 1 && !part->team) {
-#pragma omp barrier
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
     }
+#ifdef _OPENMP
+#pragma omp barrier
 #endif
 }
 
@@ -306,7 +308,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];

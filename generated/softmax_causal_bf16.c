@@ -81,17 +81,19 @@ struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
     int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
     unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
-    const struct attn_team *team;
+    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
 {
-    if (part->threads > 1 && part->team) part->team->barrier();
-#ifdef _OPENMP
-    if (part->threads > 1 && !part->team) {
-#pragma omp barrier
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
     }
+#ifdef _OPENMP
+#pragma omp barrier
 #endif
 }
 
@@ -402,7 +404,8 @@ TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, 
         vec_v4bf16amx x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4bf16amx(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -444,9 +447,9 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
         UNROLL for (int k = 0; k < 16; k++) {
             if (ahead) fetch_v4bf16amx(1, min(128, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += (wide ? load_v4bf16amx(wide + k * steps + s) : widened_v4bf16amx(b + (whole ? k : min(k,
-                    last)) * b_row + s)) *
-                    load_v4bf16amx(a + s);
+                t[k] += load_v4bf16amx(a + s) *
+                    (wide ? load_v4bf16amx(wide + k * steps + s) : widened_v4bf16amx(b + (whole ? k : min(k,
+                        last)) * b_row + s));
         }
     store_v4bf16amx(c, lane_sums_v4bf16amx(t));
 }
@@ -460,8 +463,8 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
         columns_v4bf16amx(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all, which
-       is little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
+       little at a time */
     const uint16_t *const ahead = b + 32 * b_row;
     int64_t r = 0;
     if (r < rows && rows < 4) columns_v4bf16amx(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
@@ -1590,7 +1593,8 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
         vec_v4bf16 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4bf16(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -1632,9 +1636,9 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
         UNROLL for (int k = 0; k < 16; k++) {
             if (ahead) fetch_v4bf16(1, min(128, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += (wide ? load_v4bf16(wide + k * steps + s) : widened_v4bf16(b + (whole ? k : min(k,
-                    last)) * b_row + s)) *
-                    load_v4bf16(a + s);
+                t[k] += load_v4bf16(a + s) *
+                    (wide ? load_v4bf16(wide + k * steps + s) : widened_v4bf16(b + (whole ? k : min(k,
+                        last)) * b_row + s));
         }
     store_v4bf16(c, lane_sums_v4bf16(t));
 }
@@ -1648,8 +1652,8 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
         columns_v4bf16(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all, which
-       is little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
+       little at a time */
     const uint16_t *const ahead = b + 32 * b_row;
     int64_t r = 0;
     if (r < rows && rows < 4) columns_v4bf16(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
@@ -2657,7 +2661,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -2697,9 +2702,8 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
         UNROLL for (int k = 0; k < 16; k++) {
             if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k,
-                    last)) * b_row + s)) *
-                    load_v4(a + s);
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_v4(c, lane_sums_v4(t));
 }
@@ -2712,8 +2716,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all, which
-       is little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
+       little at a time */
     const uint16_t *const ahead = b + 32 * b_row;
     int64_t r = 0;
     if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
@@ -3629,9 +3633,8 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
         UNROLL for (int k = 0; k < 8; k++) {
             if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                t[k] += (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k,
-                    last)) * b_row + s)) *
-                    load_v3(a + s);
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_v3(c, lane_sums_v3(t));
 }
@@ -4566,9 +4569,8 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
         UNROLL for (int k = 0; k < 4; k++) {
             if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                t[k] += (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k,
-                    last)) * b_row + s)) *
-                    load_any(a + s);
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_any(c, lane_sums_any(t));
 }

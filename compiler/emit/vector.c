@@ -127,12 +127,8 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set(x, "EARLY_PARAMETER", fetched ? ", const int64_t early" : "");
     template_set(x, "EARLY_ARGUMENT", fetched ? ", early" : "");
     template_set(x, "NOT_EARLY", fetched ? ", 0" : "");
-    template_set(x, "ANY_DOT",
-                 arena_printf(x->arena, "dot_%s%s",
-                              paired    ? "paired_"
-                              : fetched ? "early_"
-                                        : "",
-                              e->suffix));
+    const char *const kind = paired ? "paired_" : fetched ? "early_" : "";
+    template_set(x, "ANY_DOT", arena_printf(x->arena, "dot_%s%s", kind, e->suffix));
     template_set_number(x, "TOGETHER", paired ? 2 : 1);
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
     template_set(x, "COMPENSATION_OF_THE_ROW",

@@ -331,6 +331,7 @@ static void check_teams(void)
     team = &own_team;
     check_threads();
     team = NULL;
+    if (team_runs < 9) FAIL("%d calls ran on the threads of their caller", team_runs); /* 3 shapes, on 2, 3 and 7 */
 }
 
 static bool untouched(const struct block *b)

@@ -73,17 +73,19 @@ struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
     int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
     unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
-    const struct attn_team *team;
+    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
 {
-    if (part->threads > 1 && part->team) part->team->barrier();
-#ifdef _OPENMP
-    if (part->threads > 1 && !part->team) {
-#pragma omp barrier
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
     }
+#ifdef _OPENMP
+#pragma omp barrier
 #endif
 }
 

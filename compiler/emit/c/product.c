@@ -111,7 +111,8 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(b + v * LANES);
 #if FETCHED
         UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * LANES * (int64_t)sizeof *b % 64 == 0) __builtin_prefetch(b + early * b_step + v * LANES, 0, NEAR);
+            if (early && v * LANES * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * LANES, 0, NEAR);
 #endif
         UNROLL for (int r = 0; r < rows; r++) {
             const REAL y = a[r * a_row];
@@ -161,8 +162,8 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
         UNROLL for (int k = 0; k < LANES; k++) {
             if (ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
-                t[k] += (wide ? load_T(wide + k * steps + s) : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s)) *
-                    load_T(a + s);
+                t[k] += load_T(a + s) *
+                    (wide ? load_T(wide + k * steps + s) : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s));
         }
     store_T(c, lane_sums_T(t));
 }
@@ -205,8 +206,8 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         return;
     }
 #if ROOMY
-    /* each asks for its share of the rows of b that are read EARLY_FOR_SEVERAL later; of few the first asks for all, which
-       is little at a time */
+    /* each asks for its share of the rows of b that are read EARLY_FOR_SEVERAL later; of few the first asks for all,
+       little at a time */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     int64_t r = 0;
     if (r < rows && rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
